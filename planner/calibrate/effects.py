@@ -77,7 +77,17 @@ def constants_of(start: Mapping[str, Values], moved: Mapping[str, Values]) -> St
 
 
 def log_time(sample: Sample, moved: Mapping[str, Values], overhead: Values) -> Values:
-    """Logarithm of the predicted step times."""
+    """Logarithm of the predicted step times.
+
+    Parameters
+    ----------
+    sample
+        Rows; what was measured of them is not looked at.
+    moved
+        By constant: the logarithm that each row's expectation of it is moved by, (rows,).
+    overhead
+        Logarithm of the device's work over a tuned stack's, (rows,).
+    """
     constants = constants_of(sample.start, moved)
     total = sample.batch.predict(replace(constants, gemm=constants.gemm * sample.ratio), np.exp(overhead)).total
     return np.asarray(np.log(np.asarray(total, dtype=np.float64)))
@@ -129,7 +139,14 @@ def deviation(name: Name) -> float:
 def fit_effects(sample: Sample, near: Effects | None = None, steps: int | None = None) -> Effects:
     """Coefficients, their covariance and the variances of all offsets.
 
-    `near` is a fit to begin at, of nearly the same rows: fewer `steps` come to the same end.
+    Parameters
+    ----------
+    sample
+        Rows, with what was measured.
+    near
+        A fit to begin at, of nearly the same rows: fewer `steps` come to the same end.
+    steps
+        Linearisations; None = `STEPS`.
     """
     return linearised.fit(
         _problem(sample),

@@ -57,7 +57,15 @@ def _demand_shipped(found: Calibration) -> None:
 
 
 def without_source(rows: Sequence[MeasuredRow], shipped: Sequence[Prediction], held_out: HeldOut) -> list[Prediction]:
-    """Predictions of a fit without the row's source; those of rows that no fit uses stay as they are."""
+    """Predictions of a fit without the row's source; those of rows that no fit uses stay as they are.
+
+    Parameters
+    ----------
+    rows, shipped
+        One prediction a row, by the shipped constants, in the same order.
+    held_out
+        The rows that a fit may use, each as predicted without its source; matched by name.
+    """
     times = {point.row.name: float(s) for point, s in zip(held_out.points, held_out.predicted_s, strict=True)}
     return [_at(said, times[row.name]) if row.name in times else said for row, said in zip(rows, shipped, strict=True)]
 

@@ -132,6 +132,8 @@ def fit(
         Name of each row's source, for its offset.
     odd_sources
         Whether offsets of sources have a heavy tail as the scatter has.
+    last
+        Steps of the variances after the last linearisation, in place of those at each; 0 = at each.
     """
     groups = [column.name[0] for column in problem.columns]
     known = near.deviations if near is not None else {}

@@ -74,9 +74,26 @@ def solve(
     tail: Values,
     source_tail: Values | float = 1.0,
 ) -> Solution:
-    """Coefficients and offsets at given variances; `tail` are the weights of the heavy tail, `source_tail` of sources.
+    """Coefficients and offsets at given variances.
 
     Offsets are eliminated exactly, those of models first and then those of sources: a model lies in one source.
+
+    Parameters
+    ----------
+    design
+        X: derivative of each row by each coefficient, (rows, coefficients).
+    target
+        z, logarithms, (rows,).
+    precision
+        Of each coefficient's prior: one over its squared deviation, (coefficients,).
+    rows
+        Weight, kind and groups of each row.
+    variances
+        Of offsets and scatter, by kind.
+    tail
+        Weights of the heavy tail, as `tail_weights` gives them, (rows,).
+    source_tail
+        The same of sources, as `source_tail_weights` gives them, (sources,); 1 where their offsets are normal.
     """
     weight = rows.weight * tail / variances.scatter[rows.kind]
     weighted = weight[:, None] * design
@@ -123,12 +140,32 @@ def _summed(values: Values, group: Index, count: int) -> Values:
 
 
 def tail_weights(residual: Values, rows: Rows, variances: Variances) -> Values:
-    """What a row counts by the size of its residual: 5/4 at none, ever less beyond one deviation."""
+    """What a row counts by the size of its residual: 5/4 at none, ever less beyond one deviation.
+
+    Parameters
+    ----------
+    residual
+        What coefficients and offsets leave of each row's logarithm, (rows,).
+    rows
+        Weight, kind and groups of each row.
+    variances
+        Of offsets and scatter, by kind.
+    """
     return _heavy(rows.weight * residual**2 / variances.scatter[rows.kind])
 
 
 def source_tail_weights(found: Solution, rows: Rows, variances: Variances) -> Values:
-    """The same of the offsets of sources, where these have a heavy tail too."""
+    """The same of the offsets of sources, where these have a heavy tail too.
+
+    Parameters
+    ----------
+    found
+        Offsets of sources and how uncertain they are.
+    rows
+        Weight, kind and groups of each row.
+    variances
+        Of offsets and scatter, by kind.
+    """
     return _heavy((found.source**2 + found.source_variance) / variances.source[rows.source.kind])
 
 
@@ -140,7 +177,21 @@ def _heavy(size: Values) -> Values:
 def better_variances(
     found: Solution, rows: Rows, guess: Variances, tail: Values, source_tail: Values | float = 1.0
 ) -> Variances:
-    """One step of expectation and maximisation; `guess` is what the variances are pulled to."""
+    """One step of expectation and maximisation.
+
+    Parameters
+    ----------
+    found
+        Offsets and residuals at the variances so far.
+    rows
+        Weight, kind and groups of each row.
+    guess
+        What the variances are pulled to.
+    tail
+        Weights of the heavy tail, as `tail_weights` gives them, (rows,).
+    source_tail
+        The same of sources, as `source_tail_weights` gives them, (sources,); 1 where their offsets are normal.
+    """
     kinds = len(guess.scatter)
 
     def of_groups(moments: Values, grouping: Grouping, prior: Values) -> Values:

@@ -139,7 +139,15 @@ class Calibration:
 
 
 def band_of_spread(spread: float, *, rows: int = 0, sources: int = 0) -> Band:
-    """A log-normal band; its errors are those to expect of it."""
+    """A log-normal band; its errors are those to expect of it.
+
+    Parameters
+    ----------
+    spread
+        Standard deviation of ln(measured / predicted).
+    rows, sources
+        That the band is known from; without rows it is tagged unfitted.
+    """
     return Band(
         p10=math.exp(-BAND_NORMAL * spread),
         p50=1.0,
@@ -162,6 +170,17 @@ def calibrate(
     tell: Callable[[str], None] = lambda text: None,
 ) -> Calibration:
     """Fit all families that the rows speak of, and predict every row without its source.
+
+    Parameters
+    ----------
+    rows
+        Measured; `points_of` takes those whose time is fitted, `memory_band` those of memory.
+    catalog
+        Devices of the rows; families that they do not speak of are kept as it has them.
+    source, as_of
+        Where the rows are from, and their ISO date: provenance of the written file.
+    tell
+        Called with what is fitted next: all rows, then each fold by name.
 
     Raises
     ------
@@ -197,6 +216,17 @@ def memory_band(rows: Sequence[MeasuredRow], catalog: Catalog, kinds: Sequence[s
 
     Four fifths of what is drawn lies within, where first a source is drawn and then a row of it: a source counts as
     much as any other, however long its table.
+
+    Parameters
+    ----------
+    rows
+        Measured; of trust C, and those whose peak cannot be predicted, are left out.
+    catalog
+        Devices of the rows.
+    kinds
+        Of readings that count: allocated, reserved, process, formula.
+    tuning
+        Rows of trainers that fine-tune alone; False: all others.
     """
     found: dict[str, list[float]] = {}
     for row in rows:

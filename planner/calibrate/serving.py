@@ -133,6 +133,19 @@ def calibrate_serving(
 ) -> ServingCalibrationRun:
     """Fit everything that the rows measured, then again without some campaigns, or devices.
 
+    Parameters
+    ----------
+    rows
+        Measured; figures that count in no error are left out.
+    catalog
+        Devices of the rows.
+    source, as_of
+        Where the rows are from, and their ISO date: provenance of the written file.
+    folds
+        What is left out in turn: campaign, which must be among them, and device.
+    tell
+        Called with what is fitted next: each fold by name, then all rows.
+
     Raises
     ------
     InputError
@@ -170,7 +183,19 @@ def sample_of(rows: Sequence[ServingRow], catalog: Catalog) -> Sample | None:
 def hold_out(
     sample: Sample, what: str, *, source: str, as_of: str, tell: Callable[[str], None] = lambda text: None
 ) -> ServingHeldOut:
-    """Predict the figures of every fold by constants fitted without it."""
+    """Predict the figures of every fold by constants fitted without it.
+
+    Parameters
+    ----------
+    sample
+        Figures with a prediction. Those that no constants are fitted to are predicted too.
+    what
+        Left out in turn: campaign or device.
+    source, as_of
+        Provenance of the constants of each fold, which no figure goes by.
+    tell
+        Called with the name of each fold.
+    """
     key, count = FOLDS[what]
     log_predicted, deviation = np.full(len(sample), np.nan), np.full(len(sample), np.nan)
     number, tags = np.zeros(len(sample), dtype=int), np.full(len(sample), "", dtype=object)

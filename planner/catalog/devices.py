@@ -49,7 +49,19 @@ def read_devices(
 
 
 def read_device(fields: Fields, above: Origin, known: Mapping[str, Device], blank: Device = BLANK) -> Device:
-    """A device, or what a file changes of a known one."""
+    """A device, or what a file changes of a known one.
+
+    Parameters
+    ----------
+    fields
+        Entry of one device; its keys are taken, and mistakes name it by its id.
+    above
+        What facts inherit that do not say where they are from.
+    known
+        Devices by id that the entry may change: what it does not say of them stays.
+    blank
+        What a new device is where its entry does not say it: vendor, frameworks and uses are those of its file.
+    """
     fields.what = fields.text("id", required=True) or fields.what
     new, base = fields.what not in known, known.get(fields.what, blank)
     problems, statuses = fields.problems, _statuses(fields)

@@ -17,7 +17,19 @@ _HINT = "write default, a folder inside this one such as base, or one beside it 
 
 
 def base_of(node: Node, folder: Path, chain: Chain, problems: Problems) -> Path | None:
-    """The catalog that the text of a node names, seen from a folder; None after a problem was noted."""
+    """The catalog that the text of a node names, seen from a folder; None after a problem was noted.
+
+    Parameters
+    ----------
+    node
+        What stands after `extends:`; a text is `default`, or a path within the folder or within that around it.
+    folder
+        Folder of the catalog that extends another.
+    chain
+        Catalogs from the one that was asked for to that of `folder`; one that stands there already makes a circle.
+    problems
+        Where mistakes go.
+    """
     if not isinstance(node.value, str):
         problems.add("wrong-type", "'extends' wants the name of a catalog", node.place, _HINT)
         return None

@@ -170,14 +170,36 @@ def _training_families(devices: Mapping[str, Device]) -> set[str]:
 
 
 def check_families(devices: Mapping[str, Device], known: Iterable[str], rule: Path, problems: Problems) -> None:
-    """Every family that trains needs a share of its peak, own or inherited."""
+    """Every family that trains needs a share of its peak, own or inherited.
+
+    Parameters
+    ----------
+    devices
+        All devices of the catalog, by id.
+    known
+        Families that have a share of their peak.
+    rule
+        File of the shares, which messages name; it need not be there.
+    problems
+        Where mistakes go.
+    """
     for family in sorted(_training_families(devices) - set(known)):
         hint = f"add {family}: {{inherits: ..., because: ...}}"
         problems.add("unknown-family", f"no mfu for the family {family}", Place(file=str(rule)), hint)
 
 
 def aliases_of(devices: Iterable[Device], problems: Problems, folder: Path) -> dict[str, str]:
-    """Device id by every name that a device goes by, in small letters."""
+    """Device id by every name that a device goes by, in small letters.
+
+    Parameters
+    ----------
+    devices
+        All devices of the catalog.
+    problems
+        Where mistakes go: a name of two devices, which stays that of the first.
+    folder
+        Of the catalog; messages name `devices` in it.
+    """
     aliases: dict[str, str] = {}
     for device in devices:
         for alias in (device.id, *device.aliases):

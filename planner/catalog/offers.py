@@ -57,7 +57,17 @@ def newest(offers: Iterable[Offer], until: str = "") -> dict[str, Offer]:
 
 
 def read_offer(row: Row, shapes: Collection[str], problems: Problems) -> Offer | None:
-    """The offer of one line, or None after a problem with its price was noted."""
+    """The offer of one line, or None after a problem with its price was noted.
+
+    Parameters
+    ----------
+    row
+        A line of a price file.
+    shapes
+        Ids of the shapes that there are.
+    problems
+        Where mistakes go; after one that is not about the price the offer is given all the same.
+    """
     shape = f"{row['provider']}/{row['shape']}"
     if shape not in shapes:
         problems.add("unknown-shape", f"there is no shape '{shape}'", row.place, "add it to hardware/shapes")

@@ -83,7 +83,17 @@ class Changes:
 
 
 def read_changes(top: Fields, above: Origin, until: str = "") -> Changes:
-    """The changes that a catalog.yaml states, those dated after `until` left out."""
+    """The changes that a catalog.yaml states, those of offers that are dated after `until` left out.
+
+    Parameters
+    ----------
+    top
+        The whole of a catalog.yaml; its keys devices, shapes, offers and discounts are taken.
+    above
+        Source, date and status of a change that does not say its own.
+    until
+        ISO date: changes of offers, and discounts, of later dates do not count; empty: all count.
+    """
     devices, removed_devices = _entries(top, "devices", above)
     shapes, removed_shapes = _entries(top, "shapes", above)
     offers = [change for item in top.items("offers") if (change := _offer_change(item, above))]
@@ -203,7 +213,19 @@ class Things:
 def without_removed(
     offers: dict[str, Offer], removals: Iterable[OfferChange], things: Things, problems: Problems
 ) -> dict[str, Offer]:
-    """Offers that are left when those that an entry covers are taken out."""
+    """Offers that are left when those that an entry covers are taken out.
+
+    Parameters
+    ----------
+    offers
+        Offers of the catalog that is extended, by id.
+    removals
+        Entries that take offers out, each held against all of `offers`.
+    things
+        Devices and shapes that the offers are of.
+    problems
+        Where mistakes go: an entry that covers no offer.
+    """
     left = offers
     for change in removals:
         gone = {offer.id for offer in things.covered(change.pattern, offers.values())}
@@ -213,7 +235,19 @@ def without_removed(
 
 
 def with_changes(offers: dict[str, Offer], changes: Changes, things: Things, problems: Problems) -> dict[str, Offer]:
-    """Offers at their own prices and flags, the others less the first discount that covers them."""
+    """Offers at their own prices and flags, the others less the first discount that covers them.
+
+    Parameters
+    ----------
+    offers
+        Offers at their listed prices, by id; removals are done already.
+    changes
+        Of which edits and discounts are applied, in their order; a price that an edit set takes no discount.
+    things
+        Devices and shapes that the offers are of.
+    problems
+        Where mistakes go: an entry that covers no offer.
+    """
     found, negotiated = dict(offers), set[str]()
     for change in changes.edits:
         covered = list(things.covered(change.pattern, found.values()))

@@ -42,6 +42,15 @@ class OwnPrices:
     def of(cls, prices: Iterable[str] | None, price: Iterable[str] | None, rates: Rates = NO_RATES) -> OwnPrices:
         """From what stands after `--prices` (a date or files) and `--price`.
 
+        Parameters
+        ----------
+        prices
+            Texts after `--prices`: an ISO date, the others files; None: nothing was said.
+        price
+            Texts after `--price`, as `with_device_price` takes them; None: nothing was said.
+        rates
+            Of the scenario, for prices in other currencies.
+
         Raises
         ------
         UsageError
@@ -144,6 +153,15 @@ def with_device_price(catalog: Catalog, text: str, rates: Rates = NO_RATES) -> C
     Offers on demand of every device that the pattern covers, or those of the price model after the @, cost that
     much a device. "h100-*=+20%" and "aws:*=-10%" change prices by a share: those of devices, or of offers by their
     ids, on every price model unless one is named. A price in another currency counts at the scenario's rate.
+
+    Parameters
+    ----------
+    catalog
+        Whose offers get other prices; it stays as it is.
+    text
+        What stands after `--price`, in one of the forms above.
+    rates
+        Of the scenario, for a price in another currency.
 
     Raises
     ------

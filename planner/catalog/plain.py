@@ -40,6 +40,15 @@ def to_plain(value: Any) -> Any:
 def from_plain(kind: Any, value: Any, path: tuple[str, ...] = ()) -> Any:
     """Plain data as a value of a type.
 
+    Parameters
+    ----------
+    kind
+        What is wanted: a class of the catalog, or a type hint of one of its fields.
+    value
+        As `to_plain` gives it.
+    path
+        Keys and places on the way to the value, for errors; empty at the top.
+
     Raises
     ------
     PlainError

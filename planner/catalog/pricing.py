@@ -80,5 +80,15 @@ def shape_price(microusd_per_device_hour: int, shape: Shape) -> int:
 
 
 def repriced(offer: Offer, microusd_per_hour: int, provenance: Provenance) -> Offer:
-    """The offer at a price of one's own; what was doubtful about the listed one does not matter any more."""
+    """The offer at a price of one's own; what was doubtful about the listed one does not matter any more.
+
+    Parameters
+    ----------
+    offer
+        The offer as it is listed.
+    microusd_per_hour
+        New price of one shape.  [micro-USD/h]
+    provenance
+        Source, date and status of the new price.
+    """
     return replace(offer, price_microusd_per_hour=microusd_per_hour, provenance=provenance, quality="")

@@ -30,7 +30,19 @@ class Problems(list[Problem]):
     """Mistakes found so far."""
 
     def add(self, reference: str, message: str, place: Place, hint: str = "") -> None:
-        """Note one mistake."""
+        """Note one mistake.
+
+        Parameters
+        ----------
+        reference
+            Of the problem, in kebab-case.
+        message
+            What is wrong.
+        place
+            Where it stands.
+        hint
+            What to do about it; empty: none.
+        """
         self.append(Problem(reference=reference, message=message, places=(place,), hint=hint))
 
     def demand_none(self) -> None:
@@ -79,7 +91,19 @@ class Fields:
         return None
 
     def text(self, key: str, default: str = "", *, required: bool = False, among: Iterable[str] = ()) -> str:
-        """A text, or what a plain number was written as."""
+        """A text, or what a plain number was written as.
+
+        Parameters
+        ----------
+        key
+            Is taken: what is left in the end is a mistake.
+        default
+            Stands where the key is absent, null, or holds neither a text nor a number.
+        required
+            The key has to be there, and not null.
+        among
+            Texts that may stand there; another one is a mistake, and given all the same; empty: any text.
+        """
         node = self.take(key, required=required)
         if node is None:
             return default
@@ -104,7 +128,19 @@ class Fields:
         return tuple(str(item.value) for item in items)
 
     def whole(self, key: str, default: int = 0, *, required: bool = False, least: int = 1) -> int:
-        """A whole number of at least `least`."""
+        """A whole number of at least `least`.
+
+        Parameters
+        ----------
+        key
+            Is taken: what is left in the end is a mistake.
+        default
+            Stands where the key is absent, null, or holds no such number; it may be below `least`.
+        required
+            The key has to be there, and not null.
+        least
+            A smaller number is a mistake.
+        """
         node = self.take(key, required=required)
         if node is None:
             return default
@@ -155,7 +191,21 @@ class Facts:
         self._shared: dict[Origin, Provenance] = {}
 
     def value(self, fields: Fields, key: str, parse: Parser[T], name: str, path: str) -> T | None:
-        """A fact: `value with unit`, or {value, source, as_of, status}; noted under `name`."""
+        """A fact: `value with unit`, or {value, source, as_of, status}; noted under `name`.
+
+        Parameters
+        ----------
+        fields
+            The mapping that holds the key.
+        key
+            Is taken; where it is absent or null, there is no fact.
+        parse
+            Called with what is written, and what it is as `field`; a `UnitError` of it becomes a problem.
+        name
+            Key of the provenance in `found`: as the field of the model, "memory_bytes".
+        path
+            Of the fact in the file, "memory.capacity": as `statuses` and messages name it.
+        """
         node = fields.take(key)
         if node is None:
             return None
@@ -193,7 +243,19 @@ class Facts:
 
 
 def parsed(node: Node, parse: Parser[T], what: str, problems: Problems) -> T | None:
-    """A quantity with its unit, or None after a problem was noted."""
+    """A quantity with its unit, or None after a problem was noted.
+
+    Parameters
+    ----------
+    node
+        A scalar.
+    parse
+        Called with what is written, and `what` as `field`; a `UnitError` of it becomes a problem.
+    what
+        Names the quantity in messages.
+    problems
+        Where mistakes go; a float that is not finite is one.
+    """
     if node.value is BAD:
         return None
     try:
@@ -216,7 +278,22 @@ def is_date(text: str) -> bool:
 
 
 def open_yaml(path: Path, schema: str, problems: Problems) -> Fields:
-    """The top mapping of a YAML file of ours, its schema line checked."""
+    """The top mapping of a YAML file of ours, its schema line checked.
+
+    Parameters
+    ----------
+    path
+        The file; its name stands for it in messages.
+    schema
+        What its key schema has to say.
+    problems
+        Where mistakes go that leave the rest readable.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or is not YAML.
+    """
     document: Document = read_yaml(path, problems=problems)
     fields = Fields(document.root, problems, path.name)
     found = fields.text("schema", required=True)
@@ -243,7 +320,17 @@ class Row:
         return Place(file=self.file, line=self.line, column=1)
 
     def number(self, column: str, problems: Problems, *, least: float = 0.0, most: float = math.inf) -> float | None:
-        """A finite number in bounds, or None when the cell is empty."""
+        """A finite number in bounds, or None when the cell is empty.
+
+        Parameters
+        ----------
+        column
+            Name of a column; one that the table lacks counts as empty.
+        problems
+            Where mistakes go; the number is None then.
+        least, most
+            Bounds, both of which are allowed.
+        """
         text = self[column]
         if not text:
             return None
@@ -252,12 +339,25 @@ class Row:
         except ValueError:
             value = math.nan
         if not (least <= value <= most and math.isfinite(value)):
-            problems.add("bad-number", f"{column} is '{text}'", self.place, f"a number of at least {least:g}")
+            most_told = f" and at most {most:g}" if math.isfinite(most) else ""
+            problems.add(
+                "bad-number", f"{column} is '{text}'", self.place, f"a number of at least {least:g}{most_told}"
+            )
             return None
         return value
 
     def whole(self, column: str, problems: Problems, *, least: int = 1) -> int | None:
-        """A whole number, or None when the cell is empty."""
+        """A whole number, or None when the cell is empty.
+
+        Parameters
+        ----------
+        column
+            Name of a column; one that the table lacks counts as empty.
+        problems
+            Where mistakes go; the number is None then.
+        least
+            A smaller number is a mistake.
+        """
         value = self.number(column, problems, least=least)
         if value is not None and value != int(value):
             problems.add("bad-number", f"{column} is '{self[column]}'", self.place, "a whole number")
@@ -275,7 +375,24 @@ class Row:
 
 
 def open_csv(path: Path, required: Iterable[str], optional: Iterable[str], problems: Problems) -> Iterator[Row]:
-    """The lines of a CSV table with known columns."""
+    """The lines of a CSV table with known columns.
+
+    Parameters
+    ----------
+    path
+        File with the names of its columns in the first line.
+    required
+        Columns that have to be there; their cells may be empty.
+    optional
+        Columns that may be there; any further one is a mistake.
+    problems
+        Where mistakes go; a line with too many or too few cells is left out.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read.
+    """
     lines = read_text(path, limit_bytes=MAX_CSV_BYTES).splitlines()
     reader = csv.reader(lines)
     try:

@@ -86,7 +86,34 @@ def list_of(
     text: str, name: str, catalog: Catalog, terms: ListTerms, *, provider: str = "", price_model: str = "",
     source: str = "", as_of: str = "", copied: str = "",
 ) -> Imported:  # fmt: skip
-    """As `read_list`, of the text of a file of that name."""
+    """As `read_list`, of the text of a file of that name.
+
+    Parameters
+    ----------
+    text
+        What the file holds; its beginning or the names of its columns tell the form.
+    name
+        Path of the file, for messages; a table's folder or file name may tell whose prices it holds.
+    catalog
+        Whose shapes tell what a row sells.
+    terms
+        Rate and tax, which only the user can say.
+    provider
+        Whose prices a table holds; empty: as its folder or file is called. Lists in JSON are those of Azure or AWS.
+    price_model
+        On which terms prices of AWS are, which has to be said; the other forms say it themselves.
+    source
+        Where the list is from; empty: the path.
+    as_of
+        ISO date of the prices; empty: not known.
+    copied
+        ISO date of the import, which stands where `as_of` is not known.
+
+    Raises
+    ------
+    InputError, UsageError
+        The form is none that is known, or the file leaves something open that nobody said, or there are no such terms.
+    """
     dated = {"source": source, "as_of": as_of, "copied": copied}
     if text.lstrip()[:1] in ("[", "{"):
         data = _json(text, name)
@@ -132,7 +159,17 @@ def refreshed(imported: Sequence[Imported], catalog: Catalog) -> Refreshed:
 
 
 def overlay_text(changes: Refreshed, name: str, *, whole: bool) -> str:
-    """A catalog.yaml that extends the packaged catalog; `whole`: what the lists lack is sold no more."""
+    """A catalog.yaml that extends the packaged catalog; `whole`: what the lists lack is sold no more.
+
+    Parameters
+    ----------
+    changes
+        What the lists say that the packaged catalog does not.
+    name
+        Of the new catalog.
+    whole
+        The lists are complete: offers that are gone from them are removed; else they stay.
+    """
     lines = ["# The packaged catalog, with newer prices under offers/.", "schema: catalog/v1",
              f"name: {json.dumps(name)}", "extends: default"]  # fmt: skip
     if whole and changes.gone:

@@ -35,7 +35,22 @@ OPTIONAL = (
 
 
 def read_instances(path: Path, devices: dict[str, Device], problems: Problems) -> list[Shape]:
-    """Instance types of one provider, named by the file."""
+    """Instance types of one provider, named by the file.
+
+    Parameters
+    ----------
+    path
+        A table PROVIDER.csv, whose name is the id of the provider.
+    devices
+        Devices of the catalog, by id.
+    problems
+        Where mistakes go: a device that is not among them, too.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read.
+    """
     rows = list(open_csv(path, REQUIRED, OPTIONAL, problems))
     for row in rows:
         if row["device"] not in devices:
@@ -85,7 +100,22 @@ def known_rate(rate: float | None, provenance: Provenance | None) -> float | Non
 
 
 def read_onprem(path: Path, devices: dict[str, Device], problems: Problems) -> list[Shape]:
-    """Machines that one can own: named nodes, and boxes of n cards."""
+    """Machines that one can own: named nodes, and boxes of n cards.
+
+    Parameters
+    ----------
+    path
+        The file onprem.yaml.
+    devices
+        Devices of the catalog, by id.
+    problems
+        Where mistakes go: a device that is not among them, too.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or is not YAML.
+    """
     fields = open_yaml(path, "catalog/onprem/v1", problems)
     origin, defaults = defaults_of(fields)
     if defaults:
@@ -155,7 +185,19 @@ def _box(name: str, count: int, device: Device | None, facts: Facts) -> Shape:
 
 
 def read_shape(fields: Fields, above: Origin, known: Mapping[str, Shape], devices: dict[str, Device]) -> Shape:
-    """A shape of catalog.yaml: a new one, or what is changed of a known one."""
+    """A shape of catalog.yaml: a new one, or what is changed of a known one.
+
+    Parameters
+    ----------
+    fields
+        Entry of one shape; its keys are taken, and mistakes name it by its id.
+    above
+        What facts inherit that do not say where they are from.
+    known
+        Shapes by id that the entry may change: what it does not say of them stays.
+    devices
+        Devices of the catalog, by id.
+    """
     name = fields.what = fields.text("id", required=True) or fields.what
     provider, _, own_name = name.partition("/")
     if not own_name:
@@ -192,22 +234,58 @@ def read_shape(fields: Fields, above: Origin, known: Mapping[str, Shape], device
 
 
 def known_device(fields: Fields, devices: dict[str, Device], key: str = "device") -> str:
-    """The id of a device that a file names."""
+    """The id of a device that a file names, known or not; "" where it names none.
+
+    Parameters
+    ----------
+    fields
+        The entry; its problems take an id that is missing or unknown.
+    devices
+        Devices of the catalog, by id.
+    key
+        Under which the id stands; it is taken.
+    """
     node = fields.take(key, required=True)
     if node is None:
         return ""
-    if node.value not in devices:
-        problem_of_device(fields, str(node.value), node.place)
-    return str(node.value)
+    name = str(node.value)  # whatever it holds: a list is the name of no device
+    if name not in devices:
+        problem_of_device(fields, name[:100], node.place)
+    return name
 
 
 def problem_of_device(fields: Fields, name: str, place: Place) -> None:
-    """Note a device that the catalog does not hold."""
+    """Note a device that the catalog does not hold.
+
+    Parameters
+    ----------
+    fields
+        Of the file; its problems take the mistake.
+    name
+        As the file calls the device.
+    place
+        Where the name stands.
+    """
     fields.problems.add("unknown-device", f"there is no device '{name}'", place, "see hardware/devices")
 
 
 def read_mig(path: Path, devices: dict[str, Device], problems: Problems) -> list[Shape]:
-    """Slices of one card, each with its own memory and share of the compute."""
+    """Slices of one card, each with its own memory and share of the compute.
+
+    Parameters
+    ----------
+    path
+        The file mig.yaml.
+    devices
+        Devices of the catalog, by id.
+    problems
+        Where mistakes go: a device that is not among them, too.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or is not YAML.
+    """
     fields = open_yaml(path, "catalog/mig/v1", problems)
     origin, defaults = defaults_of(fields)
     if defaults:

@@ -14,7 +14,22 @@ _RATE = "inter_node_bytes_per_s_per_device"
 
 
 def read_slices(path: Path, devices: dict[str, Device], problems: Problems) -> list[Shape]:
-    """Every slice of every family."""
+    """Every slice of every family.
+
+    Parameters
+    ----------
+    path
+        The file tpu.yaml.
+    devices
+        Devices of the catalog, by id.
+    problems
+        Where mistakes go: a device that is not among them, too.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or is not YAML.
+    """
     fields = open_yaml(path, "catalog/tpu/v1", problems)
     origin, defaults = defaults_of(fields)
     provider = defaults.text("provider", "gcp") if defaults else "gcp"
@@ -77,7 +92,17 @@ def _topology(text: str) -> tuple[int, ...] | None:
 
 
 def wraparound(torus: tuple[int, ...], whole: int, axis: int) -> tuple[bool, ...]:
-    """Which axes close into a ring: all of them in slices of whole cubes, else those of the full size."""
+    """Which axes close into a ring: all of them in slices of whole cubes, else those of the full size.
+
+    Parameters
+    ----------
+    torus
+        Chips along each axis.  [count]
+    whole
+        Chips along the edge of a cube: all axes close when each is a multiple of it; 0: `axis` decides.  [count]
+    axis
+        Chips along an axis that closes by itself; 0: none closes.  [count]
+    """
     if whole:
         closed = all(size % whole == 0 for size in torus)
         return (closed,) * len(torus)

@@ -58,7 +58,22 @@ def read_training(path: Path, problems: Problems) -> tuple[dict[str, TrainingFam
 
 
 def head_of(path: Path, schema: str, problems: Problems) -> tuple[Fields, Origin]:
-    """A calibration file and where its numbers come from."""
+    """A calibration file and where its numbers come from.
+
+    Parameters
+    ----------
+    path
+        The file; its name stands for it in messages.
+    schema
+        What its key schema has to say.
+    problems
+        Where mistakes go that leave the rest readable.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or is not YAML.
+    """
     fields = open_yaml(path, schema, problems)
     origin, defaults = defaults_of(fields)
     if defaults:
@@ -69,7 +84,19 @@ def head_of(path: Path, schema: str, problems: Problems) -> tuple[Fields, Origin
 
 
 def check_training(needed: Iterable[str], known: Iterable[str], file: Path, problems: Problems) -> None:
-    """Every family that trains needs constants, own or inherited."""
+    """Every family that trains needs constants, own or inherited.
+
+    Parameters
+    ----------
+    needed
+        Families of devices that train.
+    known
+        Families that have constants.
+    file
+        Where the constants should stand, which messages name.
+    problems
+        Where mistakes go.
+    """
     for family in sorted(set(needed) - set(known)):
         hint = f"add {family}: {{inherits: ..., because: ..., widen: 1.5}} to calibration/training.yaml"
         problems.add("unknown-family", f"no training constants for the family {family}", Place(file=str(file)), hint)
@@ -82,7 +109,17 @@ def constants_id(constants: Mapping[str, float]) -> str:
 
 
 def listed(fields: Fields, key: str, *, required: bool = False) -> list[Fields]:
-    """The mappings under a key, each named by its own key."""
+    """The mappings under a key, each named by its own key.
+
+    Parameters
+    ----------
+    fields
+        The mapping that holds the key.
+    key
+        Is taken; where it is absent or null, nothing is listed.
+    required
+        The key has to be there, and not null.
+    """
     node = fields.take(key, required=required)
     if node is None:
         return []
@@ -217,7 +254,17 @@ def band_of(fields: Fields, key: str) -> Band | None:
 
 
 def number_of(fields: Fields, key: str, *, least: float, most: float) -> float | None:
-    """A finite number in bounds; a problem and None otherwise."""
+    """A finite number in bounds; a problem and None otherwise.
+
+    Parameters
+    ----------
+    fields
+        The mapping that holds the key.
+    key
+        Is taken; that it is absent or null is a problem, too.
+    least, most
+        Bounds, both of which are allowed.
+    """
     node = fields.take(key, required=True)
     if node is None:
         return None
@@ -233,7 +280,19 @@ def number_of(fields: Fields, key: str, *, least: float, most: float) -> float |
 
 
 def numbers(fields: Fields, key: str, *, least: float, most: float, required: bool = False) -> dict[str, float]:
-    """A mapping of names to numbers under a key."""
+    """A mapping of names to numbers under a key; those with mistakes are left out.
+
+    Parameters
+    ----------
+    fields
+        The mapping that holds the key.
+    key
+        Is taken; where it is absent or null, there are no numbers.
+    least, most
+        Bounds of each number, both of which are allowed.
+    required
+        The key has to be there, and not null.
+    """
     node = fields.take(key, required=required)
     if node is None:
         return {}
@@ -241,7 +300,15 @@ def numbers(fields: Fields, key: str, *, least: float, most: float, required: bo
 
 
 def all_numbers(rows: Fields, least: float, most: float) -> dict[str, float]:
-    """All entries of a mapping, as numbers in bounds."""
+    """All entries of a mapping, as numbers in bounds; those with mistakes are left out.
+
+    Parameters
+    ----------
+    rows
+        The mapping; its entries are taken.
+    least, most
+        Bounds of each number, both of which are allowed.
+    """
     names = [name for name in list(rows.left) if bounded(rows, name)]
     found = {name: number_of(rows, name, least=least, most=most) for name in names}
     return {name: value for name, value in found.items() if value is not None}

@@ -145,7 +145,24 @@ def _table(
 
 
 def compared(given: Any, sources: list[str], *, cause: bool) -> Comparison:
-    """The comparison that a command line asks for."""
+    """The comparison that a command line asks for.
+
+    Parameters
+    ----------
+    given
+        A `Given`: what the command line says of every side.
+    sources
+        Paths of plans, scenarios and catalogs, the first of which the others are held against; or one scenario alone.
+    cause
+        Look for what moved the decision, by solving again.
+
+    Raises
+    ------
+    UsageError
+        There is nothing to compare with, or an option says nothing of any side.
+    InputError, StoppedError, PlanError
+        As `planner.api.compare`.
+    """
     from planner.cli.sides import sides_of
 
     limit = given.solving.get("time_limit_s")

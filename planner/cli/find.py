@@ -107,6 +107,29 @@ def load(
     """The scenario, and the catalog: --hardware, else the scenario's own, else the packaged one, at one's own prices.
 
     With a frame, it is told on stderr which file a name means, and when the prices have gone stale.
+
+    Parameters
+    ----------
+    given
+        Scenario file, or name of one; None: the one that is found here.
+    settings
+        Texts of `--set`, applied last; None: none.
+    case
+        Named case of the scenario; None: the scenario as it is.
+    hardware
+        Folder or frozen file of a catalog; None: the scenario's own, else the packaged one.
+    prices, price
+        Texts after `--prices` and `--price`; None: nothing was said.
+    frame
+        Where remarks go; None: nothing is told.
+
+    Raises
+    ------
+    UsageError
+        No scenario is named and none is found, or several are; or the prices asked for are none, or of nothing that is
+        offered.
+    InputError
+        The scenario, the catalog or a file of prices is invalid.
     """
     from planner.scenario import load_scenario
 
@@ -139,6 +162,24 @@ def load_catalog(
     """The catalog of a folder or frozen file, else the packaged one, at the prices of --prices and --price.
 
     With a frame, it is told on stderr when the prices have gone stale; `rates` are those of the scenario.
+
+    Parameters
+    ----------
+    hardware
+        Folder or frozen file of a catalog; None: the packaged one.
+    prices, price
+        Texts after `--prices` and `--price`; None: nothing was said.
+    rates
+        For prices in other currencies; None: there are none.
+    frame
+        Where warnings go; None: nothing is told.
+
+    Raises
+    ------
+    UsageError
+        The prices asked for are none, or of nothing that is offered, or of two days.
+    InputError
+        The catalog or a file of prices is invalid.
     """
     from planner.catalog.own_prices import OwnPrices, load_priced
     from planner.units import NO_RATES

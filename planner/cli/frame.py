@@ -153,7 +153,17 @@ _SHARED: dict[str, tuple[Any, Any]] = {
 
 
 def command(app: typer.Typer, name: str, *, examples: tuple[str, str]) -> Callable[[Callable[..., Any]], Any]:
-    """Register `function(frame, ...)` as a command; the examples end its help and are run by a test."""
+    """Register `function(frame, ...)` as a command; the examples end its help and are run by a test.
+
+    Parameters
+    ----------
+    app
+        What the command becomes a part of.
+    name
+        As it is typed.
+    examples
+        Two whole command lines.
+    """
     epilog = "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -217,7 +227,17 @@ def guarded(frame: Frame) -> Iterator[None]:
 
 
 def usage(reference: str, message: str, hint: str = "") -> UsageError:
-    """An error of the command line itself: exit 2."""
+    """An error of the command line itself: exit 2.
+
+    Parameters
+    ----------
+    reference
+        Of the problem, in kebab-case.
+    message
+        What is wrong.
+    hint
+        A way out; empty: none.
+    """
     error = UsageError.of(reference, message, hint=hint)
     assert isinstance(error, UsageError)
     return error

@@ -180,7 +180,17 @@ def _line_of(prompt: str) -> str:
 
 
 def refusals(key: str, value: str | tuple[str, ...], file: str) -> list[Problem]:
-    """What the reader of scenarios, the presets or the catalog say against one answer."""
+    """What the reader of scenarios, the presets or the catalog say against one answer.
+
+    Parameters
+    ----------
+    key
+        Field of `Answers`.
+    value
+        What a person typed, or a flag gave; names of devices come as several.
+    file
+        Where the scenario will stand.
+    """
     from planner.errors import InputError
     from planner.scenario.starter import answer_problems, at_flag
 

@@ -32,6 +32,19 @@ def fresh(
 ) -> tuple[Scenario | None, Catalog]:
     """The scenario of a plan as its file is now (None: gone), and the catalog, after a look at their age.
 
+    Parameters
+    ----------
+    frame
+        Where warnings and remarks go.
+    plan
+        A plan document.
+    hardware
+        Folder or frozen file of a catalog; None: that of the plan's scenario, else the packaged one.
+    allow_stale
+        What changed is told as a warning.
+    prices, price
+        Texts after `--prices` and `--price`, in place of those that the plan records; None: nothing was said.
+
     Raises
     ------
     InputError
@@ -54,7 +67,17 @@ def fresh(
 
 
 def as_proven(frame: Frame, document: PlanDocument, catalog: Catalog | None = None) -> PlanDocument:
-    """The document as far as it is proven, for showing; a warning on stderr where that is less than it says."""
+    """The document as far as it is proven, for showing; a warning on stderr where that is less than it says.
+
+    Parameters
+    ----------
+    frame
+        Where warnings go.
+    document
+        Of a plan; it stays as it is.
+    catalog
+        That it is held against; None: the one that it says it was made with.
+    """
     from planner.api.checking import shown
 
     document, warnings = shown(document, catalog)

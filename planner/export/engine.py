@@ -34,6 +34,11 @@ def refuse_old_fp8(launch: ServingLaunch, target: Target, least: float) -> None:
         The engine.
     least
         NVIDIA compute capability from which it serves them.
+
+    Raises
+    ------
+    NotExpressible
+        The fleet's weights are 8-bit floats; the device is older than that, or one of AMD without fp8.
     """
     machine = launch.machine
     capability = OLD_CAPABILITY.get(machine.family)

@@ -22,7 +22,24 @@ CACHE = "/cache"  # of models, and of what engines compile
 
 
 def pod(machine: Machine, container: Manifest, *, devices: int, restart: str | None = None) -> Manifest:
-    """A pod's `spec:`; `container` has its name, image and script, and gets devices and mounts here."""
+    """A pod's `spec:`; `container` has its name, image and script, and gets devices and mounts here.
+
+    Parameters
+    ----------
+    machine
+        What was rented: its resource, labels and taints, and the size of a host.
+    container
+        As `container` makes it, with probes or without.
+    devices
+        That the pod gets, of one node; processors and memory of the host go by its share of them.
+    restart
+        The pod's `restartPolicy`; None = that of Kubernetes.
+
+    Raises
+    ------
+    NotExpressible
+        Kubernetes has no resource for the device, or GKE no slices of it.
+    """
     whole = {**container, "resources": _resources(machine, devices), "volumeMounts": _mounts()}
     spec: Manifest = {"containers": [whole], "volumes": _volumes(), "tolerations": tolerations(machine)}
     labels = selectors(machine)

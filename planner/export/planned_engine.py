@@ -13,6 +13,15 @@ SCRIPTS_ALONE = {"llama.cpp": "llama.cpp", "trt-llm": "TensorRT-LLM"}
 def planned_server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = None) -> Server:
     """The command of one port, as `vllm.server` and `sglang.server` make it.
 
+    Parameters
+    ----------
+    launch
+        The fleet's allocation.
+    meeting
+        How the nodes of a replica find each other, where there are several.
+    together
+        Replicas behind the port; default: those that share a node.
+
     Raises
     ------
     NotExpressible

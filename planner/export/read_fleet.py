@@ -39,6 +39,19 @@ def serving_fields(
 ) -> ServingFields:
     """What a launch of a fleet is told of its allocation, of which `always` replicas run whatever the load.
 
+    Parameters
+    ----------
+    fleet
+        As the scenario in the plan says, defaults filled in.
+    workload
+        The fleet's part of the plan.
+    row
+        Its allocation, the part of one on a shared node, or the sum of several that are alike in all but their level.
+    always
+        Replicas that run whatever the load.
+    catalog
+        For the engine's limits on the row's device; they are None where the catalog lacks it.
+
     Raises
     ------
     ValueError, ZeroDivisionError

@@ -34,7 +34,22 @@ def files(launch: Launch) -> list[ExportFile]:
 
 
 def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = None) -> Server:
-    """The command of one port, as `vllm.server` makes it."""
+    """The command of one port, as `vllm.server` makes it.
+
+    Parameters
+    ----------
+    launch
+        The fleet's allocation.
+    meeting
+        How the nodes of a replica find each other, where there are several.
+    together
+        Replicas behind the port; default: those that share a node.
+
+    Raises
+    ------
+    NotExpressible
+        SGLang has no words for it.
+    """
     if launch.machine.device_kind == "tpu":
         raise NotExpressible("SGLang's own package does not run on TPUs")
     engine.refuse_old_fp8(launch, SGLANG, FP8_CAPABILITY["sglang"])

@@ -52,6 +52,21 @@ def beside_plan(
 ) -> tuple[Beside, Solution]:
     """Arguments of `build_document` beside the solution, and the solution with what to say of them.
 
+    Parameters
+    ----------
+    listed
+        Every way, with the rates that it was listed with: what the certificate is of.
+    candidates
+        The ways with the rates and spares that were planned with in the end.
+    solution
+        The best plan of these, or that there is none.
+    search
+        Enumerates a scenario with the same catalog: ``search(scenario, patience_s=None)``; for ways out.
+    allow_suspect
+        Offers whose price is flagged as wrong were listed too; the certificate says so.
+    **options
+        Of `optimize`. Once a deadline in `time_limit_s` is over, comparisons are left out, and said to be.
+
     Raises
     ------
     KeyboardInterrupt

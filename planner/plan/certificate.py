@@ -113,7 +113,22 @@ def settled(candidates: Candidates, certificate: Selection) -> Candidates:
 
 
 def bound_of_earlier(candidates: Candidates, prices: Prices, latest_s: float) -> int:
-    """Above 0 where prices of limits prove that no plan finishes before a time.  [s]"""
+    """Above 0 where prices of limits prove that no plan finishes before a time.  [s]
+
+    Parameters
+    ----------
+    candidates
+        Every column of the scenario.
+    prices
+        Prices of limits and of requests, integers >= 0.
+    latest_s
+        When the last job of the plan is done.  [s]
+
+    Raises
+    ------
+    CertificateError
+        A price is negative, or is of something that the program does not have.
+    """
     upper = np.array(candidates.whole.max_units, dtype=np.int64)
     upper[candidates.whole.finish_s >= latest_s * (1 - TIE)] = 0
     return _bound(candidates, {**prices, "criterion": "limits", "latest_s": None}, upper, 1)
@@ -395,7 +410,22 @@ def _least_fleet(
 
 
 def line_of(program: Program, task: Task, entries: Sequence[RequestPrices]) -> tuple[list[int], int]:
-    """What one unit of each column earns at most on one line, and what the demand is worth."""
+    """What one unit of each column earns at most on one line, and what the demand is worth.
+
+    Parameters
+    ----------
+    program
+        Whose columns earn.
+    task
+        A fleet of the program.
+    entries
+        Prices of its requests at several levels of load, added up to one line.
+
+    Raises
+    ------
+    CertificateError
+        A price is negative, or the prices fit no demand of the fleet: another level, or other buckets.
+    """
     earned, need = np.zeros(task.stop - task.first, dtype=object), 0
     part = slice(task.first, task.stop)
     for entry in entries:

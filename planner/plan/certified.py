@@ -48,6 +48,17 @@ def certificate_of(
     The bound is of the first criterion that is a sum: of the cost, or of the carbon where that comes first. Where
     the earliest finish comes first it is the cost of plans that finish no later, and beside it stands what shows that
     none finishes earlier. Without a plan it is what shows that nothing meets every limit.
+
+    Parameters
+    ----------
+    candidates
+        Every way that was listed.
+    solution
+        The plan, of these ways or of the same with lower rates; or that there is none.
+    allow_suspect
+        Offers whose price is flagged as wrong were listed too; the certificate says so.
+    time_limit_s
+        For each relaxation that is solved; None = no limit.  [s]
     """
     if solution.status == "infeasible":
         return _of_limits(candidates, allow_suspect, time_limit_s)

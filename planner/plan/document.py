@@ -209,7 +209,19 @@ def _proposed(
 def fleet_document(
     candidates: Candidates, question: TrainingQuestion | ServingQuestion, task: Task, rows: Sequence[Allocation]
 ) -> FleetFigures | None:
-    """Figures of a fleet over all its rows."""
+    """Figures of a fleet over all its rows.
+
+    Parameters
+    ----------
+    candidates
+        The ways that the rows are of; of the scenario only the horizon counts.
+    question
+        Of the workload; a job has no such figures, and None is told.
+    task
+        The workload in the program: with the spares that were planned in the end.
+    rows
+        What was chosen for it; empty without a plan.
+    """
     if not isinstance(question, ServingQuestion):
         return None
     mine = cast("Sequence[ServingAllocation]", rows)  # of a fleet

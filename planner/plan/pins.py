@@ -33,6 +33,15 @@ Workload = TrainingJob | ServingFleet
 def check_pins(scenario: Scenario, catalog: Catalog, load_model: Callable[[ModelRef | None], Architecture]) -> None:
     """Refuse layouts that no machine of the catalog, no model of this shape or no software of the job can have.
 
+    Parameters
+    ----------
+    scenario
+        The scenario, with the places of its keys.
+    catalog
+        Its shapes bound what can be split, its devices say which software runs on them.
+    load_model
+        The model that a workload names.
+
     Raises
     ------
     InputError

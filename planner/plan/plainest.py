@@ -153,7 +153,17 @@ def _upto(candidates: Candidates, bounds: Mapping[str, int]) -> Candidates:
 
 
 def plain_document(scenario: Scenario, cheapest: Sequence[Workload], proposed: Sequence[Workload]) -> Plain | None:
-    """What the plan says of the cheapest one: its cost, and how it runs what is run more plainly here."""
+    """What the plan says of the cheapest one: its cost, and how it runs what is run more plainly here.
+
+    Parameters
+    ----------
+    scenario
+        Says how much dearer a plainer plan may be; None is told where it looks for none.
+    cheapest
+        The workloads as the cheapest plan runs them.
+    proposed
+        The same workloads in the same order, as they are proposed.
+    """
     if not weighs_plainness(scenario):
         return None
     paid, least = (sum(one["cost_microusd"] for one in some) for some in (proposed, cheapest))

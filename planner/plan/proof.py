@@ -42,6 +42,15 @@ def slack(value: int, share: float = SHARE) -> int:
 def reaches(value: int, bound: int, share: float = SHARE) -> bool:
     """Whether a bound proves a value best, as far as machines agree on it, or as good as the best in a tie.
 
+    Parameters
+    ----------
+    value
+        Of the criterion, of a plan.  [micro-USD or mg]
+    bound
+        No plan has a lower value, as far as is proven.  [micro-USD or mg]
+    share
+        Of the value, within which two are equal.
+
     Examples
     --------
     >>> reaches(20_000_000, 19_990_000), reaches(20_000_000, 19_989_999)
@@ -51,7 +60,17 @@ def reaches(value: int, bound: int, share: float = SHARE) -> bool:
 
 
 def gap_of(value: int, bound: int, share: float = SHARE) -> float:
-    """By which share of a value a better one may lie below it; 0 where the bound reaches it."""
+    """By which share of a value a better one may lie below it; 0 where the bound reaches it.
+
+    Parameters
+    ----------
+    value
+        Of the criterion, of a plan.  [micro-USD or mg]
+    bound
+        No plan has a lower value, as far as is proven.  [micro-USD or mg]
+    share
+        Of the value, within which two are equal.
+    """
     return 0.0 if not value or reaches(value, bound, share) else (value - bound) / value
 
 

@@ -71,7 +71,15 @@ def asks_the_same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
 
 
 def changed_keys(before: Any, after: Any, path: str = "") -> list[str]:
-    """Paths at which two resolved scenarios differ, as --set writes them; parts of lists by their names."""
+    """Paths at which two resolved scenarios differ, as --set writes them; parts of lists by their names.
+
+    Parameters
+    ----------
+    before, after
+        Two resolved scenarios, or what they have at one path.
+    path
+        Where that stands; empty: the whole scenario.
+    """
     if isinstance(before, dict) and isinstance(after, dict):
         keys = dict.fromkeys([*before, *after])
         return [

@@ -257,6 +257,15 @@ def cost_at_risk(shares: Sequence[Fraction], costs: Sequence[int], level: Fracti
     Conditional value at risk of a discrete distribution; Rockafellar and Uryasev, J. Banking & Finance 26 (2002),
     proposition 8.
 
+    Parameters
+    ----------
+    shares
+        Probability of each case; they add up to 1.
+    costs
+        Of each case.  [micro-USD]
+    level
+        Share of the cases that is left out, the cheapest ones; 1: the dearest case counts alone.
+
     Examples
     --------
     The worst tenth costs 300, the next 15 hundredths of the worst quarter 200.

@@ -174,7 +174,21 @@ class Spend:
         return currency in self.lines or len(self.lines) < _MOST_CURRENCIES
 
     def add(self, currency: str, day: str, service: str, cost: Decimal, category: str = "") -> None:
-        """A line of the bill."""
+        """A line of the bill.
+
+        Parameters
+        ----------
+        currency
+            As the bill calls it, which `takes` allows; empty: it says none.
+        day
+            ISO date.
+        service
+            What was paid for; the 2,001st one and further ones are added up as others.
+        cost
+            In the currency; below 0 it is a credit.
+        category
+            What kind of charge it is; empty: the bill does not say it.
+        """
         if service not in self._services:
             if len(self._services) >= _MOST_SERVICES:
                 service = _OTHERS
@@ -188,7 +202,17 @@ class Spend:
         self.lines[currency] += 1
 
     def told(self, reading: Reading, second: str = "", thing: str = "service") -> None:
-        """Figures by currency, the largest first, and the whole as a table."""
+        """Figures by currency, the largest first, and the whole as a table.
+
+        Parameters
+        ----------
+        reading
+            Takes figures, notes and the table.
+        second
+            What the further cost of the lines is called, which is shown apart; empty: there is none.
+        thing
+            What is called service here, in the singular: for figures and for a column of the table.
+        """
         for currency, lines in self.lines.most_common():
             unit = currency or "no currency said"
             mine = {key[1:]: cost for key, cost in self.cells.items() if key[0] == currency}

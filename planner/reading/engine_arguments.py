@@ -136,7 +136,33 @@ def engine_of(
     settings: Mapping[str, Any] | None = None, model: str = "", engine: str = "", role: str = "", nodes: int = 1,
     devices: int | None = None, device: str = "",
 ) -> Engine:  # fmt: skip
-    """A group of engines of its containers: what stands later wins over what stands before."""
+    """A group of engines of its containers: what stands later wins over what stands before.
+
+    Parameters
+    ----------
+    title
+        What the file calls the group; 80 characters are kept.
+    containers
+        Of one replica, each a mapping with image, command, args, env and resources as far as the file has them.
+    replicas
+        Equal engines; None: the file does not say how many.  [count]
+    line
+        Of the file.
+    settings
+        Said apart from arguments, which win over it; names in letters of either size, with _ or -.
+    model
+        Where neither arguments nor settings name one; a path within a container counts as none.
+    engine
+        As the file calls it; empty or unknown: told by image and command.
+    role
+        prefill or decode; empty: told by the arguments, else both.
+    nodes
+        Machines of one replica, each with the devices that are said.  [count]
+    devices
+        Of one machine, where no container asks for some; None: not said.  [count]
+    device
+        As a label names it; empty: none does.
+    """
     said = {_plain(key): value for key, value in (settings or {}).items()}
     image, named, held = "", "", devices
     for container in containers:
@@ -253,7 +279,17 @@ def _model_name(text: str) -> str:
 
 
 def fleets_of(engines: Sequence[Engine], reading: Reading, asked: Asked) -> list[tuple[dict[str, Any], str]]:
-    """Fleets with the device of each: pools of one model and graph are one fleet, every other group is its own."""
+    """Fleets with the device of each: pools of one model and graph are one fleet, every other group is its own.
+
+    Parameters
+    ----------
+    engines
+        Groups of the file; devices that are not said are filled in by what the arguments use.
+    reading
+        Takes notes of what is not carried over or not known.
+    asked
+        Its name, model and accelerator win over those of the file.
+    """
     found: list[tuple[dict[str, Any], str]] = []
     for pools in _together(engines):
         fleet, device = _fleet(pools, reading, asked)

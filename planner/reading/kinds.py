@@ -50,7 +50,19 @@ class Kind:
 
 
 def fit(found: Mapping[str, bool], *, tool: str = "", version: str = "", ceiling: float = 1.0) -> Match:
-    """A match by the share of marks that are there."""
+    """A match by the share of marks that are there.
+
+    Parameters
+    ----------
+    found
+        Mark in words -> whether the file has it.
+    tool
+        What writes such files; empty: not told.
+    version
+        Of the tool; empty: not told.
+    ceiling
+        Score where every mark is there.  [1]
+    """
     there = tuple(mark for mark, is_there in found.items() if is_there)
     missing = tuple(mark for mark, is_there in found.items() if not is_there)
     return Match(score=ceiling * len(there) / max(len(found), 1), found=there, missing=missing, tool=tool,

@@ -123,7 +123,17 @@ class LongLog:
     _last: float = -np.inf
 
     def add(self, times: Array, given: Counts, made: Counts, ids: Whole) -> None:
-        """Some requests, with ids where they are told apart by them."""
+        """Some requests, with ids where they are told apart by them.
+
+        Parameters
+        ----------
+        times
+            As `RequestLog.add_many` takes them, in the order of the file, (n,).
+        given, made
+            Tokens of the prompts and of the answers, (n,).  [tokens]
+        ids
+            (n,), equal for the same request; (0,): the log has none.
+        """
         self._held.append((times, given, made, ids))
         if sum(part[0].size for part in self._held) >= RUN:
             self.settle(whole=False)

@@ -85,7 +85,17 @@ class Metrics:
 
 
 def told_of(reading: Reading, metrics: Metrics, asked: Asked) -> None:
-    """Figures of what is known of the metrics, and what follows from them."""
+    """Figures of what is known of the metrics, and what follows from them.
+
+    Parameters
+    ----------
+    reading
+        Takes figures, notes and pieces.
+    metrics
+        All series that were read.
+    asked
+        Its name and model are those of the fleet that follows, its time zone that of the load by hours.
+    """
     every = metrics.named(lambda _: True)
     reading.show("metrics", len({each.name for each in every}))
     reading.show("series", len(every))

@@ -152,7 +152,18 @@ def latency_key(key: str, default_ms: float) -> tuple[str, str, float] | None:
 
 
 def point_of(flat: Mapping[str, Any], *, default_ms: float, at: int = 1) -> Point:
-    """The figures of one run by the meaning of their names; `default_ms` is the unit of times that name none."""
+    """The figures of one run by the meaning of their names; `default_ms` is the unit of times that name none.
+
+    Parameters
+    ----------
+    flat
+        Key -> value of one run; a key of what lies deeper has dots, and its last part counts where the whole is not
+        known.
+    default_ms
+        Milliseconds in the unit of times whose keys name none.  [ms]
+    at
+        Line or place of the run in the file.
+    """
     point = Point(at=at)
     rank: dict[str, int] = {}
     for key, value in flat.items():
@@ -216,7 +227,19 @@ def measured(point: Point) -> bool:
 
 
 def reading_of(reading: Reading, points: Iterable[Point], asked: Asked, stem: str) -> Reading:
-    """Points as figures for people and as rows for `plan validate serving` and `plan calibrate serving`."""
+    """Points as figures for people and as rows for `plan validate serving` and `plan calibrate serving`.
+
+    Parameters
+    ----------
+    reading
+        Takes figures, notes, pieces and what was skipped; it is given back.
+    points
+        In the order of the file; those without anything measured are skipped, and 20,000 are kept at most.
+    asked
+        Its model, accelerator and devices win over those of the points.
+    stem
+        Names the rows: their source, the beginning of their ids, and the file.
+    """
     kept: list[Point] = []
     for point in points:
         if measured(point):

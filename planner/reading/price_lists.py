@@ -117,7 +117,17 @@ def _offers(
 
 
 def provider_of(part: Source, text: str, catalog: Catalog) -> str:
-    """Whose machines most of a table's are; else whose name its folder or file bears; "" for nobody's."""
+    """Whose machines most of a table's are; else whose name its folder or file bears; "" for nobody's.
+
+    Parameters
+    ----------
+    part
+        One file, of which the path may tell it.
+    text
+        What the file holds: a table with a first line of names.
+    catalog
+        Whose shapes tell which machines a provider sells.
+    """
     machines: set[str] = set()
     slices = False  # of TPUs, which Google alone sells, and which no column of machines names
     for row in _table(text):
@@ -189,7 +199,20 @@ def _unsold(found: Imported, text: str, catalog: Catalog, reading: Reading) -> l
 
 
 def told_of(reading: Reading, lists: list[Imported], seen: Iterable[Seen], catalog: Catalog) -> None:
-    """What a device costs, and the offers as a file of prices."""
+    """What a device costs, and the offers as a file of prices.
+
+    Parameters
+    ----------
+    reading
+        Takes figures and the piece.
+    lists
+        Files whose offers are written; of two equal ids that of the first file stays. Without offers nothing is
+        written.
+    seen
+        What devices cost in each row, to be shown.
+    catalog
+        What the offers are held against.
+    """
     by_device: defaultdict[tuple[str, str], list[Decimal]] = defaultdict(list)
     for each in seen:
         by_device[each.device, each.terms].append(each.price)

@@ -42,7 +42,17 @@ class Skips:
     reasons: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def add(self, reason: str, line: int, count: int = 1) -> None:
-        """Count rows, of which the first stands at a line."""
+        """Count rows, of which the first stands at a line.
+
+        Parameters
+        ----------
+        reason
+            Why the rows were not taken; they are counted by it.
+        line
+            Of the first of them, or its place among records.
+        count
+            How many.  [count]
+        """
         before, first = self.reasons.get(reason, (0, line))
         self.reasons[reason] = (before + count, min(first, line) if before else line)
 
@@ -70,7 +80,17 @@ class Reading:
     pieces: list[Piece] = field(default_factory=list)
 
     def show(self, label: str, value: float | int | str | None, unit: str = "") -> None:
-        """Add a figure, unless it is not known."""
+        """Add a figure, unless it is not known.
+
+        Parameters
+        ----------
+        label
+            What the figure is.
+        value
+            None: it is not known.
+        unit
+            As it stands behind the figure; empty: none.
+        """
         if value is not None:
             self.look.append(Figure(label=label, value=value, unit=unit))
 

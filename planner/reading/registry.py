@@ -69,10 +69,21 @@ def kind_of(source: Source, named: str = "") -> tuple[Kind, Match]:
 def read(source: Source, asked: Asked | None = None, named: str = "") -> Reading:
     """Recognise a file and read it.
 
+    Parameters
+    ----------
+    source
+        The file, or several as one.
+    asked
+        What the command line says of it; None: nothing.
+    named
+        Kind to read it as, by its name; empty: told by the content.
+
     Raises
     ------
     InputError
         It is of no known kind, or nothing can be taken from it.
+    UsageError
+        There is no kind of the given name.
     """
     kind, match = kind_of(source, named)
     reading = kind.read(source, asked or Asked())

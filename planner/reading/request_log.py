@@ -58,7 +58,17 @@ class RequestLog:
     _count: int = 0
 
     def add(self, time: float, given: float, made: float, line: int) -> None:
-        """One request."""
+        """One request.
+
+        Parameters
+        ----------
+        time
+            In seconds since 1970 where it is written out, which `written` says; else as the file counts it.
+        given, made
+            Tokens of the prompt and of the answer, whole and in bounds.  [tokens]
+        line
+            Of the file, from 1, or place of the record.
+        """
         for column, value in zip(self._few, (time, given, made)):
             column.append(value)
         if not self._count % 4096:
@@ -68,7 +78,17 @@ class RequestLog:
             self._flush()
 
     def add_many(self, times: Array, given: Array, made: Array, line: int) -> None:
-        """Requests of consecutive lines."""
+        """Requests of consecutive lines.
+
+        Parameters
+        ----------
+        times
+            In seconds since 1970 where they are written out, which `written` says; else as the file counts them, (n,).
+        given, made
+            Tokens of the prompts and of the answers, whole and in bounds, (n,).  [tokens]
+        line
+            Of the first request.
+        """
         self._flush()
         self._first.append((self._count, line))
         self._count += times.size
@@ -106,6 +126,17 @@ class RequestLog:
 
     def reading(self, kind: str, title: str, skipped: Skips, cut_lines: int) -> Reading:
         """What the requests show, and what follows.
+
+        Parameters
+        ----------
+        kind
+            Name of the kind of file.
+        title
+            What such a file is, for people.
+        skipped
+            Rows that were not taken until now; it grows.
+        cut_lines
+            Lines that were too long and lost their ends.  [count]
 
         Raises
         ------
@@ -347,7 +378,17 @@ class PrefixBlocks:
                 self.add(ids, tokens)
 
     def add_arrays(self, blocks: NDArray[np.int64], counts: NDArray[np.int64], given: Array) -> bool:
-        """Blocks of prompts one after the other, with how many each has; False where ids are not small, or enough."""
+        """Blocks of prompts one after the other, with how many each has; False where ids are not small, or enough.
+
+        Parameters
+        ----------
+        blocks
+            Ids of the blocks of all prompts, in order; one at least.
+        counts
+            Blocks of each prompt, (n,).  [count]
+        given
+            Tokens of each prompt, (n,).  [tokens]
+        """
         if self.stopped or not 0 <= blocks.min() <= blocks.max() < _LARGEST_ID:
             return False
         self._grow(int(blocks.max()))

@@ -186,7 +186,21 @@ def _zstd_reader() -> Callable[[], Any] | None:
 
 
 def refused(source: Source, reference: str, message: str, hint: str = "", line: int = 0) -> InputError:
-    """An error at a line of what is read."""
+    """An error at a line of what is read.
+
+    Parameters
+    ----------
+    source
+        What is read; its name is the place.
+    reference
+        Of the problem, in kebab-case.
+    message
+        What is wrong.
+    hint
+        What to do about it; empty: none.
+    line
+        From 1; 0 = the whole file.
+    """
     place = Place(file=source.name, line=line, column=1 if line else 0)
     return InputError(Problem(reference=reference, message=message, places=(place,), hint=hint))
 

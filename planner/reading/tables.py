@@ -40,7 +40,17 @@ def names_of(source: Source) -> tuple[list[str], str]:
 
 
 def records_by_role(source: Source, roles: Names, skipped: Skips) -> Iterator[tuple[int, dict[str, str]]]:
-    """Place and values by role of each JSON record, as `rows_of` gives rows."""
+    """Place and values by role of each JSON record, as `rows_of` gives rows.
+
+    Parameters
+    ----------
+    source
+        JSON: a record a line, an array of records, or records below a key.
+    roles
+        Role -> plain names of its key, the surest first; a role without a key is left out of a record.
+    skipped
+        Takes what was no record, once the last record was given.
+    """
     lines = JsonLines(source)
     for number, record in lines:
         cells = flat(record)
@@ -57,6 +67,19 @@ def rows_of(
     """Line and cells by role of each row, "" for a needed one that has no column.
 
     A first line that stands again (of a further file) may order the columns anew.
+
+    Parameters
+    ----------
+    source
+        Tables with a first line of names.
+    roles
+        Role -> plain names of its column, the surest first.
+    needed
+        Roles that are given of every row; a row that names columns of all of them is a first line.
+    skipped
+        Takes rows that do not fit the first line.
+    quoted
+        Cells may stand in quotes, with ends of lines in them; else a quote is a letter like others.
     """
     separator, header, places = "", [""], dict[str, int]()
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE

@@ -144,7 +144,25 @@ def _printable(text: str) -> str:
 
 
 def merged(text: str, fragment: Mapping[str, Any], file: str, name: str = "") -> str:
-    """A scenario's text with a fragment put in: lists of named things grow or change one, mappings gain keys."""
+    """A scenario's text with a fragment put in: lists of named things grow or change one, mappings gain keys.
+
+    Parameters
+    ----------
+    text
+        The scenario.
+    fragment
+        Keys of a scenario with what is put below them.
+    file
+        Names the scenario in errors.
+    name
+        What is changed or added, where a list of the fragment holds one thing alone; empty: that of its name, else the
+        only one there.
+
+    Raises
+    ------
+    InputError
+        A key or an entry is written in a way that is not edited, on one line or in braces.
+    """
     for key, value in fragment.items():
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
             for item in value:

@@ -29,7 +29,17 @@ def banded(document: PlanDocument) -> list[tuple[Workload, TrainingAllocation]]:
 
 
 def band_row(document: PlanDocument, workload: Workload, row: TrainingAllocation) -> list[str]:
-    """One line: what time, cost and memory may turn out to be."""
+    """One line: what time, cost and memory may turn out to be.
+
+    Parameters
+    ----------
+    document
+        The plan, for its currency.
+    workload
+        The job that the row is of.
+    row
+        An allocation with an error band, as `banded` gives it.
+    """
     band = row["error_band"]
     timed, stored = band["time"] is not None, band["memory"] is not None
     measured = band["tier"] == "measured" or row["step_time_ratio"] is not None

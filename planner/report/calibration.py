@@ -23,7 +23,19 @@ _COLUMNS = (
 
 
 def render_calibration(found: Calibration, form: str, *, width: int = 100, colour: bool = False) -> str:
-    """The report of a calibration as table, json, csv or md."""
+    """The report of a calibration as table, json, csv or md.
+
+    Parameters
+    ----------
+    found
+        A calibration of training.
+    form
+        table, json, csv or md.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     rows = calibration_rows(found)
     if form == "json":
         return json.render(rows)

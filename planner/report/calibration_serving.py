@@ -25,7 +25,21 @@ _COLUMNS = (
 def render_serving_calibration(
     found: ServingCalibrationRun, entries: Sequence[Entry], form: str, *, width: int = 100, colour: bool = False
 ) -> str:
-    """The report of a calibration as table, json, csv or md; `entries` are the layouts of its rows."""
+    """The report of a calibration as table, json, csv or md.
+
+    Parameters
+    ----------
+    found
+        A calibration of serving.
+    entries
+        The layouts of its rows, as `entries_of` gives them.
+    form
+        table, json, csv or md.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     rows = serving_calibration_rows(found, entries)
     if form == "json":
         return json.render(rows)

@@ -15,7 +15,21 @@ _SHOWN = 40
 def render_candidates(
     rows: Sequence[Mapping[str, Any]], form: str, *, full: bool = False, width: int = 100, colour: bool = False
 ) -> str:
-    """Rows as the search evaluated them; the table shows the cheapest of each workload, csv and json show all."""
+    """Rows as the search evaluated them; the table shows the cheapest of each workload, csv and json show all.
+
+    Parameters
+    ----------
+    rows
+        As `candidate_rows` gives them.
+    form
+        table, json, csv or md.
+    full
+        Every row in table and md, too.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     if form in ("csv", "json"):
         keys = list(dict.fromkeys(key for row in rows for key in row))
         return lists.render(rows, [], form=form, keys=keys)

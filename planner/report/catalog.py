@@ -135,7 +135,21 @@ _FIELDS = (
 def render_offers(
     rows: Sequence[OfferRow], form: str, *, group_by: Group | None = None, width: int = 100, colour: bool = False
 ) -> str:
-    """The list in any format; the title names the sort key."""
+    """The list in any format; the title names the sort key.
+
+    Parameters
+    ----------
+    rows
+        As `offer_rows` sorts them.
+    form
+        table, json, csv or md.
+    group_by
+        Only the first row of each device, provider or region, in every format; None = all rows.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     shown = _cheapest_each(rows, group_by) if group_by else rows
     title = f"{len(shown):,} offers"
     if group_by:

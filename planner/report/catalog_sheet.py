@@ -167,7 +167,19 @@ def _ratio(mine: float | None, other: float | None) -> float | None:
 
 
 def render_sheet(facts: EntrySheet, form: str, *, width: int = 100, colour: bool = False) -> str:
-    """A sheet in any format."""
+    """A sheet in any format.
+
+    Parameters
+    ----------
+    facts
+        As `sheet` gives them.
+    form
+        table, json, csv or md.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     if form == "json":
         return json.render(facts)
     if form == "csv":

@@ -13,7 +13,19 @@ from planner.sweeps.model import SweepDocument
 
 
 def render_catalog_table(document: SweepDocument, form: str, *, width: int = 100, colour: bool = False) -> str:
-    """A sweep over scenarios and catalogs as table, json, csv or md."""
+    """A sweep over scenarios and catalogs as table, json, csv or md.
+
+    Parameters
+    ----------
+    document
+        The sweep.
+    form
+        table, json, csv or md.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     if form == "json":
         return json.render(document)
     if form == "csv":

@@ -19,7 +19,21 @@ _OTHERS = 5
 def render_comparison(
     document: CompareDocument, form: str, *, full: bool = False, width: int = 100, colour: bool = False
 ) -> str:
-    """A comparison as table, json, csv or md; `full` shows long lists whole."""
+    """A comparison as table, json, csv or md.
+
+    Parameters
+    ----------
+    document
+        The comparison.
+    form
+        table, json, csv or md.
+    full
+        Long lists whole, in table and md.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     if form == "json":
         return json.render(document)
     if form == "csv":

@@ -30,7 +30,17 @@ def changed(row: ChangeRow, currency: str) -> str:
 
 
 def cause_lines(cause: CauseFound, one: Compared, currency: str) -> Iterator[str]:
-    """What moved the decision, or the cost, or that nothing did."""
+    """What moved the decision, or the cost, or that nothing did.
+
+    Parameters
+    ----------
+    cause
+        What was found to have moved it.
+    one
+        The comparison that it is of, for the names of its plans.
+    currency
+        Code of the currency, as USD.
+    """
     found, level = cause["found"], LEVELS.get(cause["level"], "")
     if cause["verdict"] == "none":
         yield "none of what changed moves the decision or the cost"
@@ -86,7 +96,17 @@ def _partly(row: ChangeRow, currency: str) -> str:
 
 
 def other_line(row: ChangeRow, one: Compared, currency: str) -> str:
-    """A change that does something, but is not the cause."""
+    """A change that does something, but is not the cause.
+
+    Parameters
+    ----------
+    row
+        The change.
+    one
+        The comparison that it is of; nothing of it is told.
+    currency
+        Code of the currency, as USD.
+    """
     said = row["alone"]
     if said is not None and (said["moved_usd"] or said["decision"] not in ("old", "same")):
         return f"also {changed(row, currency)}: alone{_partly(row, currency)}"
@@ -104,7 +124,17 @@ def again_line(row: Again, currency: str) -> str:
 
 
 def flip_line(row: ChangeRow, one: Compared, currency: str) -> str:
-    """The price at which the decision flips back."""
+    """The price at which the decision flips back; "" where none is known.
+
+    Parameters
+    ----------
+    row
+        A change that moved the decision.
+    one
+        The comparison that it is of, for the names of its plans.
+    currency
+        Code of the currency, as USD.
+    """
     flip = row["break_even"]
     if flip is None:
         return ""
@@ -121,7 +151,17 @@ def flip_line(row: ChangeRow, one: Compared, currency: str) -> str:
 
 
 def runner_up_lines(found: RunnerUp | None, one: Compared, currency: str) -> Iterator[str]:
-    """The next best decision, and at what price it would win."""
+    """The next best decision, and at what price it would win.
+
+    Parameters
+    ----------
+    found
+        The next best decision; None = none is known, and there are no lines.
+    one
+        The comparison that it is of, for the names of its plans.
+    currency
+        Code of the currency, as USD.
+    """
     if found is None:
         return
     decides = " and ".join(f"{row['count']} × {row['offer']} for {row['workload']}" for row in found["decides"])

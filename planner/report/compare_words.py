@@ -133,7 +133,17 @@ def part(name: str, one: Compared) -> str:
 
 
 def money_cells(row: Amounts, currency: str, per: str) -> list[str]:
-    """Old → new, difference, change; one amount when nothing moved."""
+    """Old → new, difference, change; one amount when nothing moved.
+
+    Parameters
+    ----------
+    row
+        An amount of either plan; None in it where a plan has none.
+    currency
+        Code of the currency, as USD.
+    per
+        Follows the amount: " /month", as `period` gives it; "" = nothing.
+    """
     old, new = (amount(row[name], currency) for name in ("old_usd", "new_usd"))
     both = new + per if row["difference_microusd"] == 0 else f"{old} → {new}{per}"
     share = "" if row["difference_microusd"] == 0 else percent(row["difference"])

@@ -83,7 +83,21 @@ def terms_grid(
     sources: Mapping[str, TermSource],
     notes: list[str] | None = None,
 ) -> Block:
-    """Terms that are not zero with their share of the total, equation and source."""
+    """Terms that are not zero with their share of the total, equation and source.
+
+    Parameters
+    ----------
+    title
+        Head of the first column.
+    terms
+        By name, all in one unit.
+    show
+        A term for people, with its unit.
+    sources
+        Equation of each term, by its name; the cell is empty where there is none.
+    notes
+        Lines below the table; None = none.
+    """
     total = sum(terms.values())
     rows = [
         [

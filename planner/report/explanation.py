@@ -34,6 +34,23 @@ def render_explanation(
     """The terms of every allocation, or why the others were dropped, and what else was asked, in any format.
 
     CSV is one table: that of what was asked, if anything was.
+
+    Parameters
+    ----------
+    document
+        The plan.
+    form
+        table, json, csv or md.
+    workload
+        Only this one; `answers` are told whole. None = all.
+    rejected
+        Why other ways were dropped, in place of the terms.
+    answers
+        What else was asked; None or empty = nothing.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
     """
     chosen = [entry for entry in document["workloads"] if workload in (None, entry["name"])]
     ledgers = {entry["name"]: document["rejected"].get(entry["name"]) for entry in chosen}
@@ -52,7 +69,19 @@ def render_explanation(
 def explanation_blocks(
     document: PlanDocument, *, workload: str | None = None, rejected: bool = False, answers: Answers | None = None
 ) -> list[Block]:
-    """What `render_explanation` draws: what was asked, alone; without a question of its own what stands behind all."""
+    """What `render_explanation` draws: what was asked, alone; without a question of its own what stands behind all.
+
+    Parameters
+    ----------
+    document
+        The plan.
+    workload
+        Only this one; `answers` are told whole. None = all.
+    rejected
+        Why other ways were dropped, in place of the terms.
+    answers
+        What else was asked; None or empty = nothing.
+    """
     if answers and not rejected and not document["infeasible"]:
         return [
             Lines(lines=(plan_title(document), _total(document)), strong_first=True),

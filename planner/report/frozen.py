@@ -8,7 +8,21 @@ from planner.report.blocks import Block, Lines
 
 
 def render_frozen(catalog: Catalog, file: str, form: str, *, width: int = 100, colour: bool = False) -> str:
-    """Digest and counts in every output format; `file` is where it was written, empty: nowhere."""
+    """Digest and counts in every output format.
+
+    Parameters
+    ----------
+    catalog
+        The catalog that was frozen.
+    file
+        Where it was written; "" = nowhere.
+    form
+        table, json, csv or md.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     row = {
         "name": catalog.name,
         "as_of": catalog.as_of,

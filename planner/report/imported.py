@@ -18,7 +18,23 @@ def render_imported(
     width: int = 100,
     colour: bool = False,
 ) -> str:
-    """The outcome in every output format; `full` lists every row that was left out."""
+    """The outcome in every output format.
+
+    Parameters
+    ----------
+    found
+        What became of each file.
+    form
+        table, json, csv or md.
+    written
+        Files that were written, with ", " between them; "" = none.
+    full
+        Every row that was left out, in table and md, too.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     if form == "json":
         return json.render({"written": written, "files": [imported_document(one) for one in found]})
     if form == "csv":

@@ -21,7 +21,19 @@ _STATES = ("weights", "gradients", "optimizer")
 
 
 def render_memory(document: MemoryDocument, form: str, *, width: int = 100, colour: bool = False) -> str:
-    """A memory document as table, json, csv or md."""
+    """A memory document as table, json, csv or md.
+
+    Parameters
+    ----------
+    document
+        The answer of `plan memory`.
+    form
+        table, json, csv or md.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     if form == "json":
         return json.render(document)
     if form == "csv":

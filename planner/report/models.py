@@ -31,14 +31,38 @@ _FIELDS = (
 
 
 def render_models(rows: Sequence[Mapping[str, object]], form: str, *, width: int = 100, colour: bool = False) -> str:
-    """The shipped models."""
+    """The shipped models.
+
+    Parameters
+    ----------
+    rows
+        As `preset_summary` gives them.
+    form
+        table, json, csv or md.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     keys = [*(field.key for field in _FIELDS), "source"]
     title = f"{len(rows)} models, counts computed from their configs"
     return lists.render(rows, _FIELDS, form=form, title=title, width=width, colour=colour, keys=keys)
 
 
 def render_model(facts: ModelFacts, form: str, *, width: int = 100, colour: bool = False) -> str:
-    """One model."""
+    """One model.
+
+    Parameters
+    ----------
+    facts
+        The model, as `plan models show` tells it.
+    form
+        table, json, csv or md.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     if form == "json":
         return json.render(facts)
     if form == "csv":

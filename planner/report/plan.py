@@ -40,7 +40,23 @@ def render_sections(
     colour: bool = False,
     full: bool = False,
 ) -> str:
-    """Some sections of a plan as table or md; names are those of `plan_view.SECTIONS`."""
+    """Some sections of a plan as table or md; names are those of `plan_view.SECTIONS`.
+
+    Parameters
+    ----------
+    document
+        The plan.
+    names
+        In the order in which they are shown.
+    form
+        table or md.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    full
+        Long lists whole.
+    """
     blocks = some_sections(document, names, full)
     return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
 

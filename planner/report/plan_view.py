@@ -56,10 +56,20 @@ def plan_blocks(
     full: bool = False,
     advice: Sequence[Advice] = (),
 ) -> list[Block]:
-    """Everything worth reading about a plan, most important first; `full` shows long lists whole.
+    """Everything worth reading about a plan, most important first.
 
-    `saved` is the plan's file and `launch` the format that launches it; "" where there is none; `advice` says what
-    would save money, with commands.
+    Parameters
+    ----------
+    document
+        The plan.
+    saved, launch
+        The plan's file and the format that launches it; "" where there is none.
+    elapsed_s
+        How long it took; None = not told.  [s]
+    full
+        Long lists whole.
+    advice
+        What would save money: its worth, and the command.
     """
     sections = section_blocks(document, full)
     return [
@@ -98,7 +108,17 @@ def section_blocks(document: PlanDocument, full: bool = False) -> dict[str, list
 
 
 def some_sections(document: PlanDocument, names: Sequence[str], full: bool = False) -> list[Block]:
-    """The sections asked for under the name of the plan, none folded away; one that is empty says so."""
+    """The sections asked for under the name of the plan, none folded away; one that is empty says so.
+
+    Parameters
+    ----------
+    document
+        The plan.
+    names
+        Of `SECTIONS`, in the order in which they are shown.
+    full
+        Long lists whole.
+    """
     found: list[Block] = [Lines(lines=(plan_title(document),), strong_first=True)]
     sections = section_blocks(document, full)
     for name in names:

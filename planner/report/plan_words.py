@@ -300,7 +300,17 @@ def shared_lines(document: PlanDocument) -> list[str]:
 
 
 def allocation_row(document: PlanDocument, workload: Workload, row: Allocation) -> list[str]:
-    """One line of the answer."""
+    """One line of the answer.
+
+    Parameters
+    ----------
+    document
+        The plan, for its currency and horizon.
+    workload
+        That the row is of.
+    row
+        What is rented for it on one offer.
+    """
     jobs = f" ×{row['jobs']}" if "jobs" in row and workload["count"] > 1 else ""
     return [
         workload["name"] + jobs,
@@ -452,7 +462,17 @@ def merged(document: PlanDocument, sentences: list[str]) -> tuple[str, ...]:
 
 
 def alternative_row(document: PlanDocument, workload: Workload, other: Alternative) -> list[str]:
-    """The best way on another device, and how much dearer it is."""
+    """The best way on another device, and how much dearer it is.
+
+    Parameters
+    ----------
+    document
+        The plan, for its currency.
+    workload
+        As it was decided, for its cost.
+    other
+        The way on the other device.
+    """
     reserved = any(row.get("funding") == "reserved" for row in workload["allocations"])
     cost = 0 if reserved else workload["cost_microusd"]  # contracts are not this workload's alone
     dearer = f"{100 * (other['cost_microusd'] / cost - 1):+.1f} %" if cost else ""
@@ -513,7 +533,17 @@ def conflict_row(member: Conflict) -> list[str]:
 
 
 def searched(name: str, ledger: Rejected, others: Sequence[Reason] = ()) -> str:
-    """How much was looked at, and the reasons that have no line of their own."""
+    """How much was looked at, and the reasons that have no line of their own.
+
+    Parameters
+    ----------
+    name
+        Of the workload.
+    ledger
+        What was looked at for it, and what is left.
+    others
+        Reasons that have no line of their own; empty = none.
+    """
     seen = f"{ledger['offers_seen']:,} offers and {ledger['layouts_seen']:,} layouts seen"
     also = f"; also dropped {counted(others)}" if others else ""
     return f"{name}: {seen}, {ledger['columns']:,} ways left to choose from{also}"

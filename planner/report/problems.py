@@ -49,7 +49,23 @@ def findings(
     width: int = 100,
     colour: bool = False,
 ) -> str:
-    """The outcome of a check in every output format: what was found, or that nothing was and what is `proven`."""
+    """The outcome of a check in every output format: what was found, or that nothing was and what is proven.
+
+    Parameters
+    ----------
+    problems
+        What was found; warnings alone are no failure.
+    subject
+        What was checked, in words: a file, a catalog.
+    form
+        table, json, csv or md.
+    proven
+        What is proven of it, in words; table and md tell it where there are no errors. "" = nothing.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     from planner.report import markdown, text
 
     errors = sum(problem.severity == "error" for problem in problems)

@@ -12,7 +12,19 @@ _FIELDS = ["source", "part", "name", "value", "unit"]
 
 
 def render_reading(document: Mapping[str, Any], form: str, *, width: int = 100, colour: bool = False) -> str:
-    """What a file is and shows, as table, json, csv or md."""
+    """What a file is and shows, as table, json, csv or md.
+
+    Parameters
+    ----------
+    document
+        What was read, as `reading.document_of` gives it.
+    form
+        table, json, csv or md.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     if form == "json":
         return json.render(document)
     if form == "csv":

@@ -26,7 +26,27 @@ def render_refreshed(
     width: int = 100,
     colour: bool = False,
 ) -> str:
-    """The changes, the rows that were left out, and what was written; `told`: lines about both."""
+    """The changes, the rows that were left out, and what was written.
+
+    Parameters
+    ----------
+    changes
+        What the lists say that the catalog does not.
+    found
+        What became of each list.
+    form
+        table, json, csv or md.
+    written
+        Files that were written, with ", " between them; "" = none.
+    told
+        Lines about both.
+    full
+        Long lists whole, in table and md, too.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     kinds = _kinds(changes)
     if form == "json":
         files = [imported_document(one) for one in found]

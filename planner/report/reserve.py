@@ -15,7 +15,21 @@ FUTURES = {"demand": "30 % less demand", "price": "prices 30 % lower", "end": "o
 def render_reserve(
     document: ReserveDocument, form: str, *, width: int = 100, colour: bool = False, elapsed_s: float | None = None
 ) -> str:
-    """A reserve document as table, json, csv (break-evens) or md."""
+    """A reserve document as table, json, csv (break-evens) or md.
+
+    Parameters
+    ----------
+    document
+        What to reserve and what to rent.
+    form
+        table, json, csv or md.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    elapsed_s
+        How long it took; None = not told.  [s]
+    """
     if form == "json":
         return json.render(document)
     if form == "csv":

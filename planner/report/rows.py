@@ -32,7 +32,25 @@ def render(
     colour: bool = False,
     keys: Sequence[str] | None = None,
 ) -> str:
-    """Rows as table, csv, json or md; `keys` are the columns of csv when they differ from the fields'."""
+    """Rows as table, csv, json or md.
+
+    Parameters
+    ----------
+    rows
+        Plain rows; json has all of each.
+    fields
+        Columns of table and md; a cell is empty where a row lacks the key.
+    form
+        table, json, csv or md.
+    title
+        First line of table and md; "" = none.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    keys
+        Columns of csv; None = those of the fields.
+    """
     if form == "json":
         return json.render(list(rows))
     if form == "csv":

@@ -24,7 +24,19 @@ _FIELDS = (
 
 
 def render_scenarios(rows: Sequence[Mapping[str, Any]], form: str, *, width: int = 100, colour: bool = False) -> str:
-    """The scenarios that ship, one a row; in csv the names of workloads are separated by blanks."""
+    """The scenarios that ship, one a row; in csv the names of workloads are separated by blanks.
+
+    Parameters
+    ----------
+    rows
+        Name, title, and the names of jobs and fleets of each (`Shipped`).
+    form
+        table, json, csv or md.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     title = (
         f"{len(rows)} scenarios; name one wherever a scenario is taken: plan solve {rows[0]['name']}" if rows else ""
     )

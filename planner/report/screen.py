@@ -95,7 +95,23 @@ def render_screen(
     elapsed_s: float | None = None,
     advice: Sequence[Advice] = (),
 ) -> str:
-    """The first screen for a terminal; it is never wider than 80 columns."""
+    """The first screen for a terminal; it is never wider than 80 columns.
+
+    Parameters
+    ----------
+    document
+        The plan.
+    width
+        Of the terminal; the screen has 80 columns whatever it is.  [characters]
+    colour
+        With escape codes for a terminal.
+    saved, launch
+        The plan's file and the format that launches it; "" where there is none.
+    elapsed_s
+        How long it took; None = not told.  [s]
+    advice
+        What would save money: its worth, and the command.
+    """
     most = MOST_LINES + max(0, len(document["workloads"]) - _IN_FULL)
     drawn = ""
     for warnings in range(_SHOWN_WARNINGS, 0, -1):  # fewer where there is no room; those left out are counted

@@ -173,7 +173,15 @@ def money_parts(document: PlanDocument) -> list[str]:
 
 
 def likely(document: PlanDocument, head: str = "likely ", tail: str = "") -> str:
-    """The range from p10 to p90; nothing where none is known."""
+    """The range from p10 to p90; nothing where none is known.
+
+    Parameters
+    ----------
+    document
+        The plan.
+    head, tail
+        What stands before the range and after it.
+    """
     band = document["summary"].get("cost_band")
     low, high = (words.money(document, 1e6 * band[name]) for name in ("p10", "p90")) if band else ("", "")
     return "" if low == high else f"{head}{low} to {high}{tail}"

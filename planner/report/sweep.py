@@ -78,7 +78,17 @@ def parquet_bytes(document: SweepDocument) -> bytes:
 
 
 def sweep_blocks(document: SweepDocument, *, full: bool = False, elapsed_s: float | None = None) -> list[Block]:
-    """What a sweep found, most important first."""
+    """What a sweep found, most important first.
+
+    Parameters
+    ----------
+    document
+        The sweep.
+    full
+        Every row, not just the first ones.
+    elapsed_s
+        How long it took; None = not told.  [s]
+    """
     return [
         _title(document),
         _headline(document, elapsed_s),

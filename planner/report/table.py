@@ -24,6 +24,24 @@ def render_plan(
     full: bool = False,
     advice: Sequence[Advice] = (),
 ) -> str:
-    """A plan document for a terminal of `width` columns (80 to 120)."""
+    """A plan document for a terminal of `width` columns (80 to 120).
+
+    Parameters
+    ----------
+    document
+        The plan.
+    width
+        Kept within 80 to 120.  [characters]
+    colour
+        With escape codes for a terminal.
+    saved, launch
+        The plan's file and the format that launches it; "" where there is none.
+    elapsed_s
+        How long it took; None = not told.  [s]
+    full
+        Long lists whole.
+    advice
+        What would save money: its worth, and the command.
+    """
     blocks = plan_blocks(document, saved=saved, launch=launch, elapsed_s=elapsed_s, full=full, advice=advice)
     return text.draw(blocks, width=width, style=text.Style(colour))

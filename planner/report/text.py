@@ -29,7 +29,17 @@ class Style:
 
 
 def draw(blocks: Iterable[Block], *, width: int = 100, style: Style | None = None) -> str:
-    """All blocks, an empty line between two of them, ending in a newline."""
+    """All blocks, an empty line between two of them, ending in a newline.
+
+    Parameters
+    ----------
+    blocks
+        Those that show nothing are left out.
+    width
+        Kept within 80 to 120.  [characters]
+    style
+        Colours; None = none.
+    """
     width = max(NARROWEST, min(WIDEST, width))
     style = style or Style()
     parts = ["\n".join(line.rstrip() for line in _draw(block, width, style)) for block in blocks]
@@ -172,7 +182,14 @@ def _pad(text: str, size: int, right: bool) -> str:
 def fit(rows: Sequence[Sequence[str]], width: int, *, whole: Sequence[bool] = ()) -> list[int]:
     """Column widths that fit: natural ones, then the widest cut to its longest word, at last into words.
 
-    Columns marked `whole` (numbers with their unit) are cut only when nothing else is left to cut.
+    Parameters
+    ----------
+    rows
+        Cells, those of the head among them, as many in each row.
+    width
+        For all columns and the gaps between them.  [characters]
+    whole
+        Of each column: numbers with their unit, cut only when nothing else is left to cut; empty = no column.
     """
     count = len(rows[0])
     sizes = [max(cells(row[number]) for row in rows) for number in range(count)]
@@ -204,7 +221,17 @@ def _cells_of(character: str) -> int:
 
 
 def wrap(text: str, width: int, *, indent: str = "", hanging: str = "") -> list[str]:
-    """Lines of at most `width` columns; inner runs of blanks are kept while they fit."""
+    """Lines of at most `width` columns; inner runs of blanks are kept while they fit.
+
+    Parameters
+    ----------
+    text
+        One paragraph; blanks at its end are dropped.
+    width
+        With indentation.  [characters]
+    indent, hanging
+        What the first line and the others begin with.
+    """
     lines, line, prefix = [], "", indent
     for blank, word in re.findall(r"(\s*)(\S+)", text):
         if line and cells(prefix + line + blank + word) > width:

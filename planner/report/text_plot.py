@@ -20,6 +20,21 @@ def scatter(
 ) -> list[str]:
     """Lines of a plot of at most `width` characters; a mark per point, later ones on top.
 
+    Parameters
+    ----------
+    xs, ys
+        Places of the points, at least one, (n,).
+    marks
+        A character a point.
+    width
+        Of the plot; a legend stands beyond it.  [characters]
+    x_label, y_label
+        A value of an axis as text.
+    legend
+        Words at the right of the first lines, one a line.
+
+    Examples
+    --------
     >>> for line in scatter([0, 9], [0, 10], "xo", width=20, x_label="{:.0f}".format, y_label="{:.0f}".format):
     ...     print(line.rstrip())
      10┤            o

@@ -22,7 +22,19 @@ _UNITS: dict[Figure, str] = {
 
 
 def render_traffic(document: TrafficDocument, form: str, *, width: int = 100, colour: bool = False) -> str:
-    """What a trace shows, as table, json, csv or md."""
+    """What a trace shows, as table, json, csv or md.
+
+    Parameters
+    ----------
+    document
+        What the trace shows.
+    form
+        table, json, csv or md.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     if form == "json":
         return json.render(document)
     if form == "csv":

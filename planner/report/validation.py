@@ -21,7 +21,19 @@ from planner.validate.summary import FEWEST_ROWS
 
 
 def render_validation(result: Validation, form: str, *, width: int = 100, colour: bool = False) -> str:
-    """A validation as table, json, csv, md or html."""
+    """A validation as table, json, csv, md or html.
+
+    Parameters
+    ----------
+    result
+        Predictions held against rows of training, serving or whole runs.
+    form
+        table, json, csv, md or html.
+    width
+        Of a table, kept within 80 to 120.  [characters]
+    colour
+        Of a table: with escape codes for a terminal.
+    """
     if form == "json":
         return json.render(result.document())
     if form == "csv":

@@ -70,7 +70,17 @@ def _coverage(result: Validation) -> list[CoverageRow]:
 
 
 def group_grid(result: Validation, quantity: Quantity, *, wide: bool = False) -> Grid:
-    """Errors of one quantity, group by group; the narrow form fits 80 columns."""
+    """Errors of one quantity, group by group; the narrow form fits 80 columns.
+
+    Parameters
+    ----------
+    result
+        The validation.
+    quantity
+        Whose errors are told.
+    wide
+        Every figure of a group, in columns of their own.
+    """
     rows = [row for row in error_rows(result) if row["quantity"] == quantity]
     if wide:
         cells = [group_cells(row) for row in rows]
@@ -106,7 +116,17 @@ def group_cells(row: Errors) -> list[str]:
 
 
 def band_grid(result: Validation, title: str, head: str) -> Grid:
-    """How many figures lie within the band that was drawn for them."""
+    """How many figures lie within the band that was drawn for them.
+
+    Parameters
+    ----------
+    result
+        The validation.
+    title
+        Of the table.
+    head
+        Of its first column: what figures are grouped by.
+    """
     rows = [row for row in result.summary if row["quantity"] == "band"]
     cells = [[row["name"], f"{row['rows']:,}", f"{row['inside']:,}", percent(row["share"])] for row in rows]
     return Grid(title=title, columns=columns(head, ">rows", ">inside", ">share"), rows=cells)

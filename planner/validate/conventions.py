@@ -41,7 +41,17 @@ def _attention(row: MeasuredRow, architecture: Architecture, sequence_length: fl
 
 
 def counted_tflops_per_device(row: MeasuredRow, architecture: Architecture, step_time_s: float) -> float | None:
-    """Throughput of a step in the row's conventions [1e12 FLOP/s per device]; None when it cannot be counted."""
+    """Throughput of a step in the row's conventions [1e12 FLOP/s per device]; None when it cannot be counted.
+
+    Parameters
+    ----------
+    row
+        Its conventions, batch, sequence and number of devices; nothing measured is read.
+    architecture
+        Shape of its model.
+    step_time_s
+        Of the step, predicted or measured.  [s]
+    """
     flop = counted_flop_per_step(row, architecture)
     return None if flop is None or not row.n_accel else flop / step_time_s / row.n_accel / 1e12
 

@@ -129,7 +129,15 @@ def one_band_score(judged: Judged) -> float:
 
 
 def weighted_quantile(values: Values, weights: Values, share: float) -> float:
-    """The value below which a share of the weight lies, half of each value's own weight counted."""
+    """The value below which a share of the weight lies, half of each value's own weight counted.
+
+    Parameters
+    ----------
+    values, weights
+        At least one, in any order, (n,).
+    share
+        Of the weight, 0 to 1; near the ends the smallest or the largest value.
+    """
     order = np.argsort(values, kind="stable")
     reach = np.cumsum(weights[order]) - 0.5 * weights[order]
     return float(np.interp(share * weights.sum(), reach, values[order]))
@@ -138,7 +146,17 @@ def weighted_quantile(values: Values, weights: Values, share: float) -> float:
 def cluster_interval(
     values: Values, weights: Values, clusters: Sequence[Hashable], *, share: float = 0.9
 ) -> tuple[float, float]:
-    """Bootstrap interval of a weighted mean with whole clusters drawn again; always the same for the same values."""
+    """Bootstrap interval of a weighted mean with whole clusters drawn again; always the same for the same values.
+
+    Parameters
+    ----------
+    values, weights
+        What the mean is of, (n,).
+    clusters
+        What errs together with what: a name of each value.
+    share
+        Of the drawn means, that lie in the interval; as many lie below it as above.
+    """
     names = list(dict.fromkeys(clusters))
     index = np.array([names.index(cluster) for cluster in clusters])
     sums = np.bincount(index, weights=weights * values, minlength=len(names))

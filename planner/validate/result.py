@@ -106,7 +106,17 @@ def chosen(
     families: Sequence[str],
     sources: Sequence[str],
 ) -> tuple[list[MeasuredRow], list[Predicted]]:
-    """The rows whose family and source match one of the patterns; no pattern matches every row."""
+    """The rows whose family and source match one of the patterns; no pattern matches every row.
+
+    Parameters
+    ----------
+    rows, predictions
+        One prediction a row, in the same order.
+    families
+        Patterns of the device family, as the row or its prediction names it, capitals aside.
+    sources
+        Patterns of the row's source key, capitals aside.
+    """
     pairs = [
         (row, prediction)
         for row, prediction in zip(rows, predictions, strict=True)
@@ -148,7 +158,21 @@ def refused_row(name: str, why: str) -> RowValidated:
 def row_document(
     name: str, quantities: Sequence[Quantity], prediction: object, measured: dict[Quantity, float], skipped: str | None
 ) -> RowValidated:
-    """One row as `-o json` prints it: what was predicted and measured, and the relative errors of both."""
+    """One row as `-o json` prints it: what was predicted and measured, and the relative errors of both.
+
+    Parameters
+    ----------
+    name
+        Of the row: its id, or its line.
+    quantities
+        That are told, in their order.
+    prediction
+        Has an attribute of each quantity; None where it says nothing.
+    measured
+        What the row measured, by quantity and in its unit.
+    skipped
+        Why there is no prediction; None where there is one.
+    """
     predicted = {key: value for key in quantities if (value := getattr(prediction, key)) is not None}
     both = [key for key in quantities if key in predicted and key in measured]
     return {
@@ -208,13 +232,31 @@ def _coverage_rows(
 
 
 def with_refused(found: Coverage, name: str, why: str) -> Coverage:
-    """The coverage with a row more that has no prediction."""
+    """The coverage with a row more that has no prediction.
+
+    Parameters
+    ----------
+    found
+        Of the other rows.
+    name, why
+        The row, and why it has none.
+    """
     refusals = {**found.refusals, why: (*found.refusals.get(why, ()), name)}
     return dataclasses.replace(found, rows=found.rows + 1, refusals=refusals)
 
 
 def coverage_row(name: str, found: Coverage, left_out: int) -> CoverageRow:
-    """How many rows got a prediction, as `-o json` prints it."""
+    """How many rows got a prediction, as `-o json` prints it.
+
+    Parameters
+    ----------
+    name
+        Which rows these are, in words.
+    found
+        How many there are, how many have a prediction, and why the others have none.
+    left_out
+        Rows of which something measured counts in no error.  [count]
+    """
     return {
         "quantity": "coverage",
         "group": "coverage",

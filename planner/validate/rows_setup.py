@@ -150,7 +150,17 @@ def _micro_batch(row: MeasuredRow, framework: Framework, dp: float) -> float:
 
 
 def stack_of(row: MeasuredRow, device: Device, overheads: dict[str, float] | None = None) -> dict[str, Any]:
-    """Fields of `Stack`."""
+    """Fields of `Stack`.
+
+    Parameters
+    ----------
+    row
+        As it was run; nothing measured is read.
+    device
+        Of the row: formats and attention kernels go by it.
+    overheads
+        Fitted factors of stacks, as `stack_defaults` takes them; None = all 1.
+    """
     framework = framework_of(row)
     stack = stack_defaults(framework, device.family, overheads)
     stack["recompute_share"] = recompute_of(row)[1]

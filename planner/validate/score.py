@@ -155,7 +155,15 @@ class Coverage:
 def coverage(
     rows: Sequence[MeasuredRow], predictions: Sequence[Predicted], *, of_trust: tuple[str, ...] = ("A", "B")
 ) -> Coverage:
-    """Coverage of the rows of the trust named; a row that states no trust belongs to all."""
+    """Coverage of the rows of the trust named; a row that states no trust belongs to all.
+
+    Parameters
+    ----------
+    rows, predictions
+        One prediction a row, in the same order.
+    of_trust
+        Which trust counts: A, B, C.
+    """
     pairs = zip(rows, predictions, strict=True)
     asked = [(row, p) for row, p in pairs if row.trust in (None, *of_trust)]
     refusals: dict[str, tuple[str, ...]] = {}

@@ -296,7 +296,17 @@ def layout_kind_of(entry: Entry) -> str:
 
 
 def bands_of(own: Calibrated, entry: Entry, row: ServingRow) -> dict[str, Band]:
-    """The band of every figure that a row may have."""
+    """The band of every figure that a row may have.
+
+    Parameters
+    ----------
+    own
+        Bands of the entry's engine on its device.
+    entry
+        The row in one of its layouts: model, device and split.
+    row
+        How load was applied, which tells figures of one metric apart.
+    """
     experts, layout = entry.arch.is_moe, layout_kind_of(entry)
     kinds = {metric: band_kind(metric, row) for metric in METRICS}
     return {metric: own.band(kind, experts=experts, layout=layout) for metric, kind in kinds.items()}

@@ -84,7 +84,17 @@ def points_of(rows: Sequence[ServingRow], batch: ServingBatch) -> list[Point]:
 
 
 def below_ideal(row: ServingRow, entry: Entry, ideal_s: float) -> str:
-    """Why a closed loop is no measurement: a machine without losses needs longer for its cycle; "" when it is one."""
+    """Why a closed loop is no measurement: a machine without losses needs longer for its cycle; "" when it is one.
+
+    Parameters
+    ----------
+    row
+        Load and latencies that were measured; others than closed loops with both latencies are not judged.
+    entry
+        The row in one of its layouts, for the length of answers.
+    ideal_s
+        As `ideal_cycle_s` gives it.  [s]
+    """
     if row.load != "closed" or not row.tpot_ms or not row.ttft_ms:
         return ""
     cycle = (row.ttft_ms + row.tpot_ms * max(entry.load.output_tokens - 1, 0)) / 1e3
@@ -124,7 +134,21 @@ def _output_rate(row: ServingRow) -> float | None:
 
 
 def why_not(row: ServingRow, metric: str, measured: float, entry: Entry, floor: float) -> str:
-    """Why a figure counts in no error: it waited for memory, it cannot be, or nobody trusts it; "" when it counts."""
+    """Why a figure counts in no error: it waited for memory, it cannot be, or nobody trusts it; "" when it counts.
+
+    Parameters
+    ----------
+    row
+        Trust, load and clients.
+    metric
+        Of `METRICS`.
+    measured
+        The figure, in base units.
+    entry
+        The row in one of its layouts: the sequences that it holds at once.
+    floor
+        As `floor_s` gives it.  [s]
+    """
     if row.trust == NO_TRUST:
         return UNTRUSTED
     if metric == "tpot_s" and measured < floor:

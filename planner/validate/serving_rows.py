@@ -207,7 +207,15 @@ def chosen_serving(
     devices: Sequence[str] = (),
     sources: Sequence[str] = (),
 ) -> tuple[ServingRow, ...]:
-    """The rows whose engine, device and source match a pattern each, capitals aside; no pattern matches every row."""
+    """The rows whose engine, device and source match a pattern each, capitals aside; no pattern matches every row.
+
+    Parameters
+    ----------
+    rows
+        A table, in its order.
+    engines, devices, sources
+        Patterns; of devices they match class or name.
+    """
     return tuple(
         row
         for row in rows

@@ -163,6 +163,15 @@ def splits_of(row: ServingRow, arch: Architecture, device: Device) -> list[Split
     """The layouts that a row may have had: the stated one, else every even one; the fastest is predicted.
 
     Tables of mixture-of-experts models at full load hide whether attention was data parallel.
+
+    Parameters
+    ----------
+    row
+        Devices and degrees; one that is not stated is 1, but for tensor parallelism.
+    arch
+        Shape of its model: with experts attention may be data parallel.
+    device
+        Of the row; on others than GPUs degrees count cores, and one split of all devices is taken.
     """
     devices, pp = int(row.n_accel or 1), int(row.pp or 1)
     if device.kind != "gpu" or row.engine in ("vllm-tpu",):  # degrees count cores there

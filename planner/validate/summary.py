@@ -93,7 +93,20 @@ class Summary:
 
 
 def summarise(scored: Sequence[Counted], group: str = "all", name: str = "all") -> Summary:
-    """The errors of some rows; ValueError for none."""
+    """The errors of some rows; ValueError for none.
+
+    Parameters
+    ----------
+    scored
+        Rows that count.
+    group, name
+        What they have in common, and the name of it, as `Summary` tells them; nothing is computed of them.
+
+    Raises
+    ------
+    ValueError
+        There are no rows.
+    """
     if not scored:
         raise ValueError("a group of rows holds at least one")
     signed = np.array([item.error for item in scored])

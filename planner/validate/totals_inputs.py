@@ -175,7 +175,17 @@ def stated_count(text: str | None) -> int | None:
 
 
 def typical_count(row: TotalsRow, device: Device, mfu: float) -> int:
-    """The power of two at which the rule of thumb takes nearest to a month."""
+    """The power of two at which the rule of thumb takes nearest to a month.
+
+    Parameters
+    ----------
+    row
+        Size of the model and tokens of the run.
+    device
+        That it ran on.
+    mfu
+        Share of the dense 16-bit peak that the device's family sustains.
+    """
     _, active = parameters_of(row)
     hours = float(training_hours((row.tokens_b or 0.0) * 1e9, active, 1.0, 1.0, mfu * peak_of(device)))
     return int(min(max(2 ** round(math.log2(max(hours / MONTH_H, 1.0))), 8), LARGEST_COUNT))
@@ -224,7 +234,17 @@ def batch_of(row: TotalsRow, sequence_length: int) -> int:
 
 
 def shape_for(device: Device, count: int, catalog: Catalog) -> Shape | None:
-    """The best-connected shape with such devices that a run of `count` of them can be made of."""
+    """The best-connected shape with such devices that a run of `count` of them can be made of; None without one.
+
+    Parameters
+    ----------
+    device
+        That the run has.
+    count
+        Of such devices, all together.
+    catalog
+        Shapes; the smallest slice that holds the whole run goes before all others.
+    """
     shapes = [shape for shape in catalog.shapes.values() if shape.device == device.id and shape.compute_share == 1.0]
     usable = [shape for shape in shapes if shape.devices <= max(count, 1)]
     whole = [shape for shape in shapes if shape.kind == "slice" and shape.devices >= count]

@@ -71,7 +71,12 @@ class Batch:
     def predict(self, constants: StepConstants, overhead: Any = 1.0, host: Any = 1.0, dispatch: Any = 1.0) -> Terms:
         """Terms of one step of every row  [s].
 
-        `overhead`, `host`, `dispatch`: work of device, of host and of routing on the host over a tuned stack's.
+        Parameters
+        ----------
+        constants
+            The same for all rows, or of each row, (n,).
+        overhead, host, dispatch
+            Work of device, of host and of routing on the host over a tuned stack's; numbers, or of each row, (n,).
         """
         slower = np.broadcast_to(np.asarray(overhead, dtype=np.float64), (len(self.frameworks),))
         stack = replace(

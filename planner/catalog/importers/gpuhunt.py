@@ -27,6 +27,23 @@ def read_gpuhunt(
 ) -> Imported:  # fmt: skip
     """One PROVIDER.csv as offers; the file's name is the provider unless `provider` is given, `text` what it holds.
 
+    Parameters
+    ----------
+    path
+        The file; messages name it.
+    catalog
+        Whose shapes tell what a row sells.
+    provider
+        Whose prices it holds; empty: as the file is called.
+    source
+        Where the file is from, as path@commit; empty: the file's own path.
+    as_of
+        ISO date of the prices; empty: not known.
+    copied
+        ISO date of the import, which stands where `as_of` is not known.
+    text
+        What the file holds, where it was read already; None: it is read.
+
     Raises
     ------
     InputError
@@ -58,6 +75,19 @@ def read_folder(
     folder: StrPath, catalog: Catalog, *, source: str = "", as_of: str = "", copied: str = ""
 ) -> list[Imported]:
     """Every CSV file of a folder, in order of their names.
+
+    Parameters
+    ----------
+    folder
+        Of files PROVIDER.csv; those in folders below are not read.
+    catalog
+        Whose shapes tell what a row sells.
+    source
+        Where the files are from, as path@commit; empty: each file's own path.
+    as_of
+        ISO date of the prices; empty: not known.
+    copied
+        ISO date of the import, which stands where `as_of` is not known.
 
     Raises
     ------

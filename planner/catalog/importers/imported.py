@@ -42,14 +42,44 @@ class Imported:
     notes: list[str] = field(default_factory=list)
 
     def skip(self, line: int, what: str, reason: str) -> None:
-        """List a row."""
+        """List a row.
+
+        Parameters
+        ----------
+        line
+            Of the row, or the number of an item, from 1.
+        what
+            How the file names it.
+        reason
+            Why it became no offer; rows are counted by it.
+        """
         self.skipped.append(Skipped(line=line, what=what, reason=reason))
 
     def offer(
         self, *, shape: str, region: str, zone: str, price_model: str, price: Decimal, source: str, as_of: str,
         quality: str = "", note: str = "",
     ) -> bool:  # fmt: skip
-        """Keep an offer; False when the same one is there already at the same price."""
+        """Keep an offer; False when the same one is there already at the same price.
+
+        Parameters
+        ----------
+        shape
+            Its name, without the provider.
+        region, zone
+            Where it is sold; an empty zone: the price holds for the region.
+        price_model
+            On which terms; a part of the offer's id.
+        price
+            Of one shape; kept to the micro-dollar.  [USD/h]
+        source
+            Where the price is from.
+        as_of
+            ISO date of the price; empty: not known, and `copied` stands in its place.
+        quality
+            What is doubtful about the price, in the words of offers; empty: nothing.
+        note
+            Why, in a sentence.
+        """
         model = price_model
         region, zone = " ".join(region.split()), " ".join(zone.split())  # an end of a line would break the file
         place = zone or region
@@ -108,6 +138,15 @@ def extending_text(imported: Iterable[Imported], catalog: Catalog, name: str) ->
     """A catalog.yaml that extends the packaged catalog, with the imported prices in place of its own.
 
     Whoever is imported is imported whole: what the old list had and the new one has not is sold no more.
+
+    Parameters
+    ----------
+    imported
+        Files that were read; one without offers changes nothing.
+    catalog
+        The packaged one: an entry that takes out offers of a provider is written where it has some.
+    name
+        Of the new catalog.
     """
     sold = {offer.provider for offer in catalog.offers}
     theirs = sorted({one.provider for one in imported if one.offers} & sold)

@@ -31,6 +31,25 @@ def read_pairs(
 ) -> Imported:  # fmt: skip
     """The prices of a JSON document as offers.
 
+    Parameters
+    ----------
+    data
+        The document.
+    file
+        Its name, for messages and where nothing is said of the source.
+    catalog
+        Whose shapes tell what a pair sells.
+    terms
+        Tax, where the user says that it is in the prices; they are in dollars.
+    price_model
+        On which terms the prices are; empty: nobody said it.
+    source
+        Where the file is from; empty: its name.
+    as_of
+        ISO date of the prices; empty: not known.
+    copied
+        ISO date of the import, which stands where `as_of` is not known.
+
     Raises
     ------
     InputError, UsageError

@@ -56,6 +56,17 @@ class ListTerms:
 def in_dollars(price: Decimal, currency: str, terms: ListTerms, file: str) -> Decimal:
     """A price of a list in dollars without tax.
 
+    Parameters
+    ----------
+    price
+        As the list has it.
+    currency
+        ISO 4217 code, in letters of either size; empty: dollars.
+    terms
+        Rate and tax, as far as the user said them; dollars without a word of tax are taken to hold none.
+    file
+        Name of the list, for messages.
+
     Raises
     ------
     InputError

@@ -109,7 +109,22 @@ def budget_document(
 def report_options(
     document: PlanDocument, *, fiscal_year_start: str | None = None, contingency: float | None = None
 ) -> ReportOptions:
-    """How budgets are reported: as asked, else as the scenario of the plan says."""
+    """How budgets are reported: as asked, else as the scenario of the plan says.
+
+    Parameters
+    ----------
+    document
+        A plan document.
+    fiscal_year_start
+        First month of the fiscal year, "april"; None: as the scenario says, else january.
+    contingency
+        Share of the total to set aside beside it; None: as the scenario says, else nothing.
+
+    Raises
+    ------
+    InputError
+        An option, or the `report` of the scenario in the document, is not usable.
+    """
     given = {"fiscal_year_start": fiscal_year_start, "contingency": contingency}
     asked = {name: value for name, value in given.items() if value is not None}
     try:

@@ -34,7 +34,17 @@ class Line:
 
 
 def lines_of(document: PlanDocument, charges: Sequence[Charge], months: Sequence[Month]) -> list[Line]:
-    """Lines whose months add up to every charge, and whose workloads to every share of a pool that the plan states."""
+    """Lines whose months add up to every charge, and whose workloads to every share of a pool that the plan states.
+
+    Parameters
+    ----------
+    document
+        A plan; its schedule says who bears what of each pool.
+    charges
+        Everything that it pays for; lines are in the same order.
+    months
+        In order, until nothing more is paid for.
+    """
     due = {charge: _due(charge, months) for charge in charges}
     own = [
         Line(

@@ -14,7 +14,19 @@ from planner.units import format_duration, format_money
 def notes_of(
     document: PlanDocument, charges: Sequence[Charge], months: Sequence[Month], options: ReportOptions
 ) -> list[str]:
-    """Sentences, in the order in which a reader meets what they are about."""
+    """Sentences, in the order in which a reader meets what they are about.
+
+    Parameters
+    ----------
+    document
+        A plan.
+    charges
+        Everything that it pays for.
+    months
+        Of the budget, at least one.
+    options
+        How the budget is reported; only whether there is a contingency counts.
+    """
     return [
         *_of_months(document, months, options),
         *_of_payments(document, charges),

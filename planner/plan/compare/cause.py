@@ -170,7 +170,19 @@ def _parts(count: int) -> Iterator[int]:
 
 
 def said_of(outcome: Outcome | None, start: Outcome, base: Outcome, full: Outcome, level: Level) -> Said:
-    """What an outcome says beside where it started: which decision it is, of which workloads, and what it costs."""
+    """What an outcome says beside where it started: which decision it is, of which workloads, and what it costs.
+
+    Parameters
+    ----------
+    outcome
+        With some changes; None: it was not tried, since it is that of the start.
+    start
+        What the changes were applied to, or taken out of: `base` or `full`.
+    base, full
+        A and B.
+    level
+        At which A and B differ; where only the cost does, or nothing, decisions are told apart down to their layouts.
+    """
     outcome = outcome or start
     if not outcome.known:
         return {"decision": "unknown", "workloads": [], "problem": outcome.problem, "cost_usd": None, "moved_usd": None}

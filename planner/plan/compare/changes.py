@@ -59,7 +59,17 @@ class Change:
 def changes_between(
     old: Scenario, new: Scenario, before: Catalog, after: Catalog, *, allow_suspect: bool = False
 ) -> tuple[Change, ...]:
-    """Every single change from one question to another, in a fixed order: scenario, facts, offers."""
+    """Every single change from one question to another, in a fixed order: scenario, facts, offers.
+
+    Parameters
+    ----------
+    old, new
+        The scenarios.
+    before, after
+        The catalogs.
+    allow_suspect
+        Offers whose price is flagged as wrong count too.
+    """
     found = list(_scenario_changes(old, new))
     if before.digest != after.digest or before is not after:
         found += _catalog_changes(before, after, allow_suspect)

@@ -92,7 +92,15 @@ def _allocation(row: Allocation) -> SideRow:
 
 
 def bought_rows(old: PlanDocument, new: PlanDocument, part: Part) -> list[BoughtRow]:
-    """Contracts or copies of data that only one plan has: + and -, with their money."""
+    """Contracts or copies of data that only one plan has: + and -, with their money.
+
+    Parameters
+    ----------
+    old, new
+        Two plans; where they lack the part, nothing is bought.
+    part
+        What of it is compared.
+    """
     before, after = ([_bought(row) for row in plan.get(part, ())] for plan in (old, new))
     return [*_only(before, after, "-"), *_only(after, before, "+")]
 

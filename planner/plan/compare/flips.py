@@ -50,7 +50,22 @@ class Flip:
 
 
 def flip_price(resolver: Resolver, number: int, level: str) -> Flip | None:
-    """Where B's decision flips back as the price of one changed offer goes from B's to A's; None when it does not."""
+    """Where B's decision flips back as the price of one changed offer goes from B's to A's; None when it does not.
+
+    Parameters
+    ----------
+    resolver
+        Answers questions between A and B.
+    number
+        Of the change; None is told unless it is of a price, or an offer that came or went.
+    level
+        Of decisions, at which A and B differ; any but what, where and how: layouts tell them apart.
+
+    Raises
+    ------
+    ExhaustedError
+        Too many questions were asked.
+    """
     change, full = resolver.between.changes[number], resolver.outcome(resolver.every)
     far = resolver.outcome(resolver.every - {number})
     if change.kind not in ("price", "added", "removed") or _decided(far, level) == _decided(full, level):
@@ -122,7 +137,17 @@ class RunnerUp:
 
 
 def runner_up(candidates: Candidates, solution: Solution, asker: Asker) -> RunnerUp | None:
-    """The runner-up of a solved question; None when there is no other decision, or cost is not what counts first."""
+    """The runner-up of a solved question; None when there is no other decision, or cost is not what counts first.
+
+    Parameters
+    ----------
+    candidates
+        The ways of the question, with the rates that it was solved with.
+    solution
+        Its best plan.
+    asker
+        How further programs are solved.
+    """
     if candidates.program.objective[0] != "cost" or not solution.has_plan or candidates.spaces:
         return None
     labels = Labels(key=_machines)

@@ -62,7 +62,17 @@ class Outcome:
 
 
 def outcome_of(candidates: Candidates, solution: Solution, *, untouched: bool) -> Outcome:
-    """The outcome of solved candidates; `untouched`: no rates were lowered to keep targets."""
+    """The outcome of solved candidates.
+
+    Parameters
+    ----------
+    candidates
+        As they were solved.
+    solution
+        The best plan of their program, or that there is none.
+    untouched
+        No rates were lowered to keep targets: a plan that is proven best is so of the columns as they were listed.
+    """
     if not solution.has_plan:
         return Outcome(status=str(solution.status), settled=str(solution.status) == "infeasible")
     decided = Decided()

@@ -57,7 +57,15 @@ def changed_keys(old: Data, new: Data) -> Iterator[tuple[Key, Any, Any]]:
 
 
 def blended(old: Data, new: Data, keys: Iterable[Key]) -> dict[str, Any]:
-    """The old scenario with some keys as they are in the new one."""
+    """The old scenario with some keys as they are in the new one.
+
+    Parameters
+    ----------
+    old, new
+        Resolved scenarios.
+    keys
+        What to take from the new one; what that does not state is taken away.
+    """
     data: dict[str, Any] = copy.deepcopy(dict(old))
     values, after = leaves(new), workloads(new)
     for key in keys:

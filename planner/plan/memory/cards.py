@@ -30,7 +30,21 @@ def card(
     label: str, capacity_bytes: float, reserved_bytes: float | None = None, *, devices: tuple[str, ...] = (),
     offers: int = 0,
 ) -> Card:  # fmt: skip
-    """A card of a capacity, less what the driver and the context take."""
+    """A card of a capacity, less what the driver and the context take.
+
+    Parameters
+    ----------
+    label
+        As people read it.
+    capacity_bytes
+        Of one device.  [B]
+    reserved_bytes
+        What driver, context and communication library take; None: not known, and assumed.  [B]
+    devices
+        Ids of the catalog, most offered first; empty where only a size is given.
+    offers
+        Of the catalog, for any of them.
+    """
     reserved = float("nan") if reserved_bytes is None else reserved_bytes
     return Card(
         label=label,

@@ -150,7 +150,24 @@ def check_training(question: TrainingQuestion) -> None:
 def training_document(
     question: TrainingQuestion, *, cards: Sequence[Card] = (), solve_for: str | None = None, per_layer: bool = False
 ) -> TrainingMemory:
-    """Memory of every column, what fits on which card, the answer asked for, and other tools' rules."""
+    """Memory of every column, what fits on which card, the answer asked for, and other tools' rules.
+
+    Parameters
+    ----------
+    question
+        What is trained, how it is split, and the columns asked for.
+    cards
+        Sizes to fit it on; none: only what it needs is told.
+    solve_for
+        batch, context or devices, answered for each card and column; None: nothing is solved for.
+    per_layer
+        Also tell of each kind of layer alone.
+
+    Raises
+    ------
+    UsageError
+        The model does not allow the split, or training cannot be solved for that.
+    """
     check_training(question)
     columns = [_column(question, variant) for variant in question.variants]
     told = [_fit(question, one, columns) for one in cards]
@@ -395,7 +412,17 @@ _Way = tuple[str, str, "TrainingQuestion", "Variant"]  # what is changed, the fl
 
 
 def fewest_devices(question: TrainingQuestion, variant: Variant, sharding: int) -> Callable[[float], int | None]:
-    """From the usable bytes of a device to the fewest devices that do, of whole copies of the split."""
+    """From the usable bytes of a device to the fewest devices that do, of whole copies of the split.
+
+    Parameters
+    ----------
+    question
+        What is trained; its own data parallelism does not count.
+    variant
+        How activations are kept.
+    sharding
+        Stage of ZeRO, 0 to 3; 0 = states are whole on every copy.
+    """
     counts = np.arange(1, MOST_DEVICES + 1)
     counts = counts[(counts * question.cp * question.tp) % question.ep == 0]
     total = np.broadcast_to(question.memory(variant, dp=counts, sharding=sharding).total, counts.shape)
@@ -409,7 +436,17 @@ def fewest_devices(question: TrainingQuestion, variant: Variant, sharding: int) 
 
 
 def training_ways(question: TrainingQuestion, cards: Sequence[Card], least: str) -> WaysOut | None:
-    """More devices, with the least of the columns; or the same devices and another batch, optimizer or method."""
+    """More devices, with the least of the columns; or the same devices and another batch, optimizer or method.
+
+    Parameters
+    ----------
+    question
+        What was asked.
+    cards
+        Those on which nothing fits as it was asked; none: there is nothing to mend.
+    least
+        Name of the column that takes least.
+    """
     if not cards:
         return None
     variant = next(one for one in question.variants if one.name == least)

@@ -18,7 +18,16 @@ _VALUE_BYTES = 2  # the founding rule counts 16-bit values
 def training_rules(arch: Architecture, batch: int, sequence_length: int, state_bytes: float | None) -> list[Rule]:
     """ZeRO's 16 bytes, the founding activation rule, and the largest-part rule of another tool.
 
-    `state_bytes` are those of one parameter; None where most of them are frozen.
+    Parameters
+    ----------
+    arch
+        The model.
+    batch
+        Sequences of one pass of one model copy.
+    sequence_length
+        Of each sequence.  [tokens]
+    state_bytes
+        Weight, gradient and optimizer state of one parameter; None where most of them are frozen.  [B]
     """
     states = float(adam_mixed_precision_state_bytes(arch.parameters))
     matches = "if all weights were trained"

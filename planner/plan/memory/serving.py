@@ -89,7 +89,24 @@ def _machine(memory_bytes: float) -> Machine:
 def serving_document(
     question: ServingQuestion, *, cards: Sequence[Card] = (), solve_for: str | None = None, per_layer: bool = False
 ) -> ServingMemoryTold:
-    """Memory by weight format, what fits on which card, and the answer asked for."""
+    """Memory by weight format, what fits on which card, and the answer asked for.
+
+    Parameters
+    ----------
+    question
+        What a replica holds, how it is split, and the formats of weights asked for.
+    cards
+        Sizes to fit it on; none: only what it needs is told.
+    solve_for
+        batch, context, devices or bits, answered for each card and format; None: nothing is solved for.
+    per_layer
+        Also tell of each kind of layer alone.
+
+    Raises
+    ------
+    UsageError
+        Only the size of the model is known, or it does not allow the split.
+    """
     arch = question.arch
     if not arch.layers:
         raise UsageError.of("no-layers", f"the cache of {arch.name} is unknown: only its size is given")
@@ -186,7 +203,17 @@ def _longest_context(question: ServingQuestion, weights: str, one: Card) -> Foun
 
 
 def fewest_split(question: ServingQuestion, weights: str, one: Card) -> int | None:
-    """Fewest devices over which tensors, as the heads allow, are split thin enough; None where no split is enough."""
+    """Fewest devices over which tensors, as the heads allow, are split thin enough; None where no split is enough.
+
+    Parameters
+    ----------
+    question
+        What a replica holds; its own tensor split does not count, its pipeline does.
+    weights
+        Format of the weights.
+    one
+        The card.
+    """
     for tp in _DEGREES:
         legal = all(group.query_heads % tp == 0 for group in question.arch.layers)
         if legal and question.fits(weights, one, tp=tp):

@@ -22,11 +22,31 @@ def card_devices(card: Card, devices: Mapping[str, int | None]) -> FewestDevices
 def change_on(
     change: str, flags: str, total_bytes: float, cards: Sequence[Card], usable_bytes: Sequence[float]
 ) -> WithChange:
-    """A change, and the cards that it then fits on, each with so many usable bytes."""
+    """A change, and the cards that it then fits on.
+
+    Parameters
+    ----------
+    change, flags
+        In words, and as it is asked for on the command line.
+    total_bytes
+        Of a device, once changed.  [B]
+    cards, usable_bytes
+        Of each card what a workload may fill.  [B]
+    """
     fits = [one.label for one, usable in zip(cards, usable_bytes) if total_bytes <= usable]
     return change_told(change, flags, total_bytes, fits)
 
 
 def change_told(change: str, flags: str, total_bytes: float, fits: list[str]) -> WithChange:
-    """A change as the document tells it: the flags that ask for it, the bytes of a device, the cards."""
+    """A change as the document tells it.
+
+    Parameters
+    ----------
+    change, flags
+        In words, and as it is asked for on the command line.
+    total_bytes
+        Of a device, once changed.  [B]
+    fits
+        Labels of the cards that it then fits on.
+    """
     return {"change": change, "flags": flags, "total_bytes": total_bytes, "fits_on": fits}

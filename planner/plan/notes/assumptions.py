@@ -39,7 +39,17 @@ if TYPE_CHECKING:
 
 
 def assumptions_of(candidates: Candidates, workloads: Sequence[Workload], bought: BoughtParts) -> list[str]:
-    """Everything that was not in the scenario and shaped the plan."""
+    """Everything that was not in the scenario and shaped the plan.
+
+    Parameters
+    ----------
+    candidates
+        The ways, with their scenario and catalog.
+    workloads
+        As they stand in the plan, with the rows that were chosen; without a plan they have none.
+    bought
+        What is bought ahead, as it stands in the plan.
+    """
     lines: list[str] = []
     apart = candidates.whole_shared is None
     for question in candidates.questions.values():
@@ -165,7 +175,17 @@ def _rows(workloads: Sequence[Workload]) -> Iterator[Allocation]:
 
 
 def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: BoughtParts) -> list[str]:
-    """What a reader should not overlook."""
+    """What a reader should not overlook.
+
+    Parameters
+    ----------
+    candidates
+        The ways, with their scenario and catalog.
+    workloads
+        As they stand in the plan, with the rows that were chosen; without a plan they have none.
+    bought
+        What is bought ahead, as it stands in the plan.
+    """
     lines = []
     for name, question in candidates.questions.items():
         if isinstance(question, TrainingQuestion) and not activations_known(question.arch):
@@ -326,7 +346,17 @@ def _claims(candidates: Candidates, row: Allocation) -> Iterator[str]:
 
 
 def facts_of(candidates: Candidates, workloads: Sequence[Workload], bought: BoughtParts) -> list[Fact]:
-    """Catalog facts behind the chosen rows and what is bought, each with its source and date."""
+    """Catalog facts behind the chosen rows and what is bought, each with its source and date.
+
+    Parameters
+    ----------
+    candidates
+        The ways, with their scenario and catalog.
+    workloads
+        As they stand in the plan, with the rows that were chosen; without a plan they have none.
+    bought
+        What is bought ahead, as it stands in the plan.
+    """
     facts: dict[tuple[str, str], Fact] = {}
     for row in _rows(workloads):
         price = Provenance(source=row["price_source"], as_of=row["price_as_of"], status=row["price_status"])

@@ -15,7 +15,17 @@ NOBODY = -1  # a provider that does not count
 
 
 def with_columns(program: Program, name: str, most: Iterable[int]) -> tuple[Program, IntArray]:
-    """The program with optional columns of up to `most` units at its end, and their indices."""
+    """The program with optional columns of up to `most` units at its end, and their indices.
+
+    Parameters
+    ----------
+    program
+        What is asked of.
+    name
+        Of the task that the columns make up.
+    most
+        Units of each column at most; empty: no column is added.
+    """
     upper = np.array(list(most), dtype=np.int64)
     first, count = program.column_count, len(upper)
     nothing = np.zeros(count, dtype=np.int64)

@@ -40,7 +40,17 @@ class Best:
 
 
 def decision_of(program: Program, labels: IntArray, units: IntArray) -> Decision:
-    """What each workload of a plan rents."""
+    """What each workload of a plan rents.
+
+    Parameters
+    ----------
+    program
+        Whose columns the plan is of.
+    labels
+        (columns,) one number for each device, price model and place; -1 where there is none.
+    units
+        (columns,) units of each column in the plan.
+    """
     return frozenset(
         (task.name, int(labels[column]))
         for task in program.tasks
@@ -72,7 +82,21 @@ def best_decisions(program: Program, labels: IntArray, count: int, solve: Callab
 
 
 def unlike(program: Program, labels: IntArray, taken: list[Decision]) -> Program:
-    """The program in which every plan gives up something of each decision taken, costs told apart exactly."""
+    """The program in which every plan gives up something of each decision taken, costs told apart exactly.
+
+    Parameters
+    ----------
+    program
+        What is asked of.
+    labels
+        (columns,) one number for each device, price model and place; -1 where there is none.
+    taken
+        Decisions that are no answer any more; empty: every plan is one.
+
+    Returns
+    -------
+    Columns that were added for it stand at the end.
+    """
     program = replace(program, most_tie_microusd=0)
     single = all(task.kind == "optional" or _one_job(task) for task in program.tasks)
     for number, decision in enumerate(taken):

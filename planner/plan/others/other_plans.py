@@ -62,7 +62,17 @@ class Labels:
 
 
 def parts_of(candidates: Candidates, workload: str, row: int) -> list[tuple[Site, int]]:
-    """Where one unit of a row runs, and on how many nodes there; several places for a mix within a job."""
+    """Where one unit of a row runs, and on how many nodes there; several places for a mix within a job.
+
+    Parameters
+    ----------
+    candidates
+        Whose tables have the row.
+    workload
+        Its name.
+    row
+        Of its table.
+    """
     table = candidates.tables[workload]
     mixed = table.mixes.get(row) if isinstance(table, TrainingTable) else None
     if mixed is not None:
@@ -75,14 +85,34 @@ def parts_of(candidates: Candidates, workload: str, row: int) -> list[tuple[Site
 
 
 def choice_key(candidates: Candidates, workload: str, row: int) -> Key:
-    """Device, price model and place; those of every group of a mix."""
+    """Device, price model and place; those of every group of a mix.
+
+    Parameters
+    ----------
+    candidates
+        Whose tables have the row.
+    workload
+        Its name.
+    row
+        Of its table.
+    """
     sites = [site for site, _ in parts_of(candidates, workload, row)]
     places = sorted((site.device.id, site.offer.price_model, site.offer.provider, site.offer.region) for site in sites)
     return tuple(word for place in places for word in place)
 
 
 def device_key(candidates: Candidates, workload: str, row: int) -> Key:
-    """Devices, each with how many there are of it."""
+    """Devices, each with how many there are of it.
+
+    Parameters
+    ----------
+    candidates
+        Whose tables have the row.
+    workload
+        Its name.
+    row
+        Of its table.
+    """
     counts: dict[str, int] = {}
     for site, nodes in parts_of(candidates, workload, row):
         counts[site.device.id] = counts.get(site.device.id, 0) + nodes * site.shape.devices
@@ -90,7 +120,17 @@ def device_key(candidates: Candidates, workload: str, row: int) -> Key:
 
 
 def offer_key(candidates: Candidates, workload: str, row: int) -> Key:
-    """Workload and offer."""
+    """Workload and offer.
+
+    Parameters
+    ----------
+    candidates
+        Whose tables have the row.
+    workload
+        Its name.
+    row
+        Of its table.
+    """
     return workload, candidates.tables[workload].sites[row].offer.id
 
 
@@ -117,7 +157,19 @@ def told_apart(candidates: Candidates, labels: Labels, *, nodes: bool) -> Candid
 def decisions_document(
     listed: Candidates, count: int, verified: Callable[[PlanDocument], None], options: Mapping[str, Any]
 ) -> Decisions:
-    """The `count` best different decisions, each with its plan in short; what ended the list when it is shorter."""
+    """The `count` best different decisions, each with its plan in short; what ended the list when it is shorter.
+
+    Parameters
+    ----------
+    listed
+        Every way that was listed.
+    count
+        Decisions to look for.
+    verified
+        Called with each plan as a document; raises where that is wrong.
+    options
+        Of `optimize`, for each plan.
+    """
     labels = Labels(key=choice_key)
 
     def ready(candidates: Candidates) -> Candidates:
@@ -163,7 +215,19 @@ def _decision_row(document: PlanDocument, solution: Solution, before: Sequence[D
 
 
 def near_optimal_document(listed: Candidates, share: float, options: Mapping[str, Any]) -> NearOptimal | None:
-    """For each device the fewest and the most of it in plans of at most (1 + share) times the least cost."""
+    """For each device the fewest and the most of it in plans of at most (1 + share) times the least cost.
+
+    None where no least cost is proven.
+
+    Parameters
+    ----------
+    listed
+        Every way that was listed.
+    share
+        Of the least cost, by which a plan may be dearer.
+    options
+        Of `optimize`, for each question.
+    """
     cheapest = _cheapest(listed, options)
     if cheapest is None:
         return None

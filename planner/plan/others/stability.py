@@ -32,7 +32,19 @@ class Stay:
 
 
 def changed_nodes(program: Program, groups: IntArray, held: Held, units: IntArray) -> int:
-    """Sum of |r - r'| over the groups of columns (-1 = none)."""
+    """Sum of |r - r'| over the groups of columns (-1 = none).
+
+    Parameters
+    ----------
+    program
+        Says how many nodes a unit of each column has.
+    groups
+        (columns,) a number for each (workload, offer); -1 where nothing is held.
+    held
+        Nodes that the plan before had of each group.
+    units
+        (columns,) units of each column in the plan.
+    """
     now: dict[int, int] = dict.fromkeys(held, 0)
     for column in np.flatnonzero(units):
         group = int(groups[column])
@@ -68,7 +80,25 @@ def fewest_changes(program: Program, groups: IntArray, held: Held, most: int, so
 def with_move_cost(
     program: Program, groups: IntArray, held: Held, microusd: int, solve: Callable[..., Solution]
 ) -> Stay:
-    """The plan of least cost + `microusd` for every node changed."""
+    """The plan of least cost + `microusd` for every node changed.
+
+    Parameters
+    ----------
+    program
+        What is asked of; cost comes first of its criteria.
+    groups
+        (columns,) a number for each (workload, offer); -1 where nothing is held.
+    held
+        Nodes that the plan before had of each group.
+    microusd
+        For one node more or less.  [micro-USD]
+    solve
+        Solves a program.
+
+    Returns
+    -------
+    The plan at its own cost, without what the changes are charged.
+    """
     grown, weights, known = _with_losses(program, groups, held)
     charged = replace(grown, cost_microusd=grown.cost_microusd + microusd * weights)
     found = trimmed(solve(charged), program.column_count)

@@ -33,7 +33,17 @@ if TYPE_CHECKING:
 
 
 def allocations_of(candidates: Candidates, solution: Solution, task: Task) -> list[Allocation]:
-    """The chosen columns of one workload, dearest first, as rows of the plan document."""
+    """The chosen columns of one workload, dearest first, as rows of the plan document.
+
+    Parameters
+    ----------
+    candidates
+        The ways that the plan is made of.
+    solution
+        Units and flows of each column of their program.
+    task
+        The workload in that program.
+    """
     chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
     table = candidates.tables[task.name]
     rows: list[Allocation] = []

@@ -80,7 +80,17 @@ def quantiles(band: Band | None, margin: float) -> MeasuredError | None:
 
 
 def spread(band: Band | None, value: float, margin: float) -> Spread:
-    """A predicted value over its band, and at the confidence asked for; the value itself where there is none."""
+    """A predicted value over its band, and at the confidence asked for; the value itself where there is none.
+
+    Parameters
+    ----------
+    band
+        Measured over predicted; None: nothing is known of the error.
+    value
+        As predicted; the unit is that of what is told.
+    margin
+        What the value is multiplied with at the confidence asked for; 1 where none is asked for.
+    """
     p10, p50, p90 = (band.p10, band.p50, band.p90) if band else (1.0, 1.0, 1.0)
     return {"p10": value * p10, "p50": value * p50, "p90": value * p90, "at_confidence": value * margin}
 
@@ -148,7 +158,17 @@ def budget_warnings(budget_microusd: int | None, summary: Summary) -> Iterator[s
 
 
 def margins_document(cost_microusd: int, median_microusd: int | None, workloads: Sequence[Workload]) -> Margins | None:
-    """What holding at the confidence asked for costs over holding as often as not; None where that is not known."""
+    """What holding at the confidence asked for costs over holding as often as not; None where that is not known.
+
+    Parameters
+    ----------
+    cost_microusd
+        Of the plan, which holds at the confidence.  [micro-USD]
+    median_microusd
+        Of the best plan that holds at the median of the errors; None: not known.  [micro-USD]
+    workloads
+        As they stand in the plan; their error bands say which confidence was asked for.
+    """
     bands = [workload["error_band"] for workload in workloads if workload["error_band"]]
     if median_microusd is None or not bands:
         return None
@@ -168,6 +188,17 @@ def tie(cost_usd: float, own: ErrorBand, other_usd: float, other: ErrorBand) -> 
     Within a family errors go together, so that what is predicted cheaper is cheaper. Of two families the one may
     be off without the other: they tie when the dearer is the cheaper one in more than a tenth of the cases, their
     errors independent and log-normal on either side of the median.
+
+    Parameters
+    ----------
+    cost_usd
+        Of one way.  [USD]
+    own
+        The error that its time carries.
+    other_usd
+        Of another way.  [USD]
+    other
+        The error that its time carries.
     """
     if (own.family, own.tier) == (other.family, other.tier) or not cost_usd or not other_usd:
         return cost_usd == other_usd

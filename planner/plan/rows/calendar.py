@@ -79,7 +79,21 @@ def timing_of(
 
 
 def held_hours(candidates: Candidates, task: Task, column: int, site: Site, hours: float) -> float:
-    """How long a job is planned to hold its machines: its run at the confidence asked for.  [h]"""
+    """How long a job is planned to hold its machines: its run at the confidence asked for.  [h]
+
+    Parameters
+    ----------
+    candidates
+        The ways that the plan is made of.
+    task
+        A job.
+    column
+        Of it, in the program of the candidates.
+    site
+        Where the column stands.
+    hours
+        How long one job is predicted to run there.  [h]
+    """
     question, table = candidates.questions[task.name], candidates.tables[task.name]
     assert isinstance(question, TrainingQuestion)
     assert isinstance(table, TrainingTable)
@@ -300,7 +314,17 @@ class Bought:
 
 
 def calendar_document(candidates: Candidates, solution: Solution, workloads: Sequence[Workload]) -> told.Bought:
-    """The top-level cells of a plan that say what is bought ahead and when everything runs."""
+    """The top-level cells of a plan that say what is bought ahead and when everything runs.
+
+    Parameters
+    ----------
+    candidates
+        The ways that the plan is made of.
+    solution
+        Units of each column of their program; without a plan nothing is bought, and owned hardware alone is told of.
+    workloads
+        As they stand in the plan: their rows say when each runs and what it costs.
+    """
     calendar, sunk = candidates.calendar, sunk_rows(candidates)
     if calendar is None or not solution.has_plan:
         nothing: told.BoughtParts = {"contracts": [], "copies": [], "schedule": None, "owned": sunk}
@@ -366,7 +390,17 @@ def _job(candidates: Candidates, workload: Workload, row: Allocation) -> told.Sc
 
 
 def copies_of(candidates: Candidates, calendar: Calendar, solution: Solution) -> Iterator[told.Copy]:
-    """Data sets that are copied to where they are trained on; money is the column's, split by what it is for."""
+    """Data sets that are copied to where they are trained on; money is the column's, split by what it is for.
+
+    Parameters
+    ----------
+    candidates
+        The ways that the plan is made of: jobs with data, and the fees for moving them.
+    calendar
+        Of their program.
+    solution
+        Units of each column of it.
+    """
     readers: dict[str, list[TrainingJob]] = {}
     for job in candidates.scenario.training:
         if job.data is not None:

@@ -26,7 +26,17 @@ if TYPE_CHECKING:
 
 
 def cross_checks(candidates: Candidates, name: str, allocations: Sequence[Allocation]) -> list[CrossCheck]:
-    """The founding rules of a workload, worked with its own numbers."""
+    """The founding rules of a workload, worked with its own numbers.
+
+    Parameters
+    ----------
+    candidates
+        Hold what is asked of each workload.
+    name
+        Of the workload.
+    allocations
+        Rows chosen for it, the dearest first, which rules go by where the scenario gives no number.
+    """
     question = candidates.questions[name]
     if isinstance(question, TrainingQuestion):
         checks = [_training_rule(question), _states_rule(question)]

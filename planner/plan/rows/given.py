@@ -26,7 +26,25 @@ if TYPE_CHECKING:
 def given_cells(
     fleet: ServingFleet, rates: Sequence[float], sent: Sequence[float], units: int, needed: int, cost: int, hours: float
 ) -> ServingCells:
-    """Everything in a row that follows from the file and from what is sent to it."""
+    """Everything in a row that follows from the file and from what is sent to it.
+
+    Parameters
+    ----------
+    fleet
+        One whose rates are given.
+    rates
+        Of one unit on each bucket alone.  [requests/s]
+    sent
+        Of each bucket to all units, at the peak.  [requests/s]
+    units
+        Chosen ones; each is one replica and counts as one device.
+    needed
+        Of these without spares.
+    cost
+        Of all units over the horizon.  [micro-USD]
+    hours
+        The horizon, over which they run.  [h]
+    """
     loads = load_cells(fleet, rates, sent, units)
     cells: ServingCells = {
         "layout": {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1},
@@ -69,7 +87,19 @@ def given_cells(
 def given_fleet_cells(
     fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int, hours: float
 ) -> FleetFigures:
-    """The figures of such a fleet over all its rows; None for those that need lengths that nobody gave."""
+    """The figures of such a fleet over all its rows; None for those that need lengths that nobody gave.
+
+    Parameters
+    ----------
+    fleet
+        One whose rates are given.
+    rows
+        Its allocations as they stand in the plan.
+    spares
+        Replicas that may be lost.
+    hours
+        The horizon.  [h]
+    """
     numbers: list[ServingAllocation] = []
     for row in rows:
         each = row["output_tokens_per_s_per_replica"]
@@ -79,7 +109,19 @@ def given_fleet_cells(
 
 
 def given_rows(candidates: Candidates, solution: Solution, task: Task, table: RatesTable) -> list[ServingAllocation]:
-    """The chosen offers of a fleet whose rates are given, as rows of the plan document."""
+    """The chosen offers of a fleet whose rates are given, as rows of the plan document.
+
+    Parameters
+    ----------
+    candidates
+        The ways that the plan is made of.
+    solution
+        Units and flows of each column of their program.
+    task
+        The fleet in that program.
+    table
+        Of the fleet.
+    """
     question = candidates.questions[task.name]
     assert isinstance(question, RatesQuestion)
     chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]

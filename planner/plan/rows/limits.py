@@ -79,7 +79,17 @@ def limit_rows(candidates: Candidates, solution: Solution) -> Iterator[Row]:
 
 
 def binds(candidates: Candidates, row: Row, solution: Solution) -> bool:
-    """Whether what is left of a limit is less than one more shape takes of those in use."""
+    """Whether what is left of a limit is less than one more shape takes of those in use.
+
+    Parameters
+    ----------
+    candidates
+        The ways that the plan is made of.
+    row
+        A limit over columns of their program.
+    solution
+        Units of each of these columns.
+    """
     left = row.bound - _used(row, solution)
     nodes, units = candidates.program.nodes[row.columns].copy(), solution.units[row.columns]
     taken = (units > 0) & (row.coefficients > 0)

@@ -53,7 +53,19 @@ def memory_document(terms: dict[str, float], usable_bytes: float) -> Memory:
 
 
 def energy_document(catalog: Catalog, site: Site, shapes: float, hours: float) -> Energy:
-    """Rated power, and carbon over the hours; None where a fact is missing."""
+    """Rated power, and carbon over the hours; None where a fact is missing.
+
+    Parameters
+    ----------
+    catalog
+        Has the carbon of each grid.
+    site
+        Where the shapes stand.
+    shapes
+        In use; a part of one where replicas of others stand on it too.
+    hours
+        That they run; only the carbon counts them.  [h]
+    """
     known = site.device.tdp_w is not None
     grid = (site.offer.provider, site.offer.region) in catalog.grids
     carbon = carbon_mg_per_hour(site, catalog) * shapes * hours / 1e6

@@ -24,14 +24,42 @@ if TYPE_CHECKING:
 def run_document(
     question: TrainingQuestion, site: Site, terms: dict[str, float], devices: int, jobs: int
 ) -> RunFigures:
-    """Checkpoints, failures and the share of the time that counts; empty values where nothing fails or is saved."""
+    """Checkpoints, failures and the share of the time that counts; empty values where nothing fails or is saved.
+
+    Parameters
+    ----------
+    question
+        The job.
+    site
+        Where it runs; spot is taken away now and then.
+    terms
+        Wall time of a whole run by what takes it, failures and checkpoints included.  [s]
+    devices
+        Of one job.
+    jobs
+        Identical ones, which keep their checkpoints side by side.
+    """
     return run_cells_of(question, question.spec_on(site).run, terms, devices, jobs)
 
 
 def run_cells_of(
     question: TrainingQuestion, run: RunSpec | None, terms: dict[str, float], devices: int, jobs: int
 ) -> RunFigures:
-    """`run_document` of a job that fails and saves in a given way."""
+    """`run_document` of a job that fails and saves in a given way.
+
+    Parameters
+    ----------
+    question
+        The job.
+    run
+        How it fails and saves; None: nothing fails and nothing is saved.
+    terms
+        Wall time of a whole run by what takes it, failures and checkpoints included.  [s]
+    devices
+        Of one job.
+    jobs
+        Identical ones, which keep their checkpoints side by side.
+    """
     busy_s = sum(seconds for name, seconds in terms.items() if name not in TERMS)
     if run is None:
         return {"modelled": False, "goodput": 1.0}

@@ -32,7 +32,19 @@ NEAR = 1e-6  # of all requests
 def serving_rows(
     candidates: Candidates, solution: Solution, task: Task, table: ServingTable
 ) -> list[ServingAllocation]:
-    """The chosen columns of a fleet as rows of the plan document."""
+    """The chosen columns of a fleet as rows of the plan document.
+
+    Parameters
+    ----------
+    candidates
+        The ways that the plan is made of.
+    solution
+        Units and flows of each column of their program.
+    task
+        The fleet in that program.
+    table
+        Of the fleet.
+    """
     chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
     routed = routed_load(candidates, solution, task, chosen)
     stands = stands_of(candidates, solution)
@@ -47,6 +59,17 @@ def routed_load(candidates: Candidates, solution: Solution, task: Task, chosen: 
 
     Requests of one bucket go to the replicas in proportion to what they can take; so do those of a mix, which each
     replica takes as the traffic brings them.
+
+    Parameters
+    ----------
+    candidates
+        The ways that the plan is made of.
+    solution
+        Units and flows of each column of their program.
+    task
+        The fleet in that program.
+    chosen
+        Columns of it with units.
     """
     question, demands = candidates.questions[task.name], np.asarray(task.demand_micro_per_s, dtype=np.float64)
     assert isinstance(question, ServingQuestion)
@@ -141,7 +164,19 @@ def _evened(flows: NDArray[np.float64], kinds: NDArray[np.int64], replicas: NDAr
 
 
 def replica_site(question: ServingQuestion, site: Site, split: dict[str, int], role: int) -> ReplicaSite:
-    """One replica of a fleet on a site."""
+    """One replica of a fleet on a site.
+
+    Parameters
+    ----------
+    question
+        The fleet, and what was answered of its replicas before.
+    site
+        Where the replica stands.
+    split
+        Degrees of its layout: tp, pp, dp, ep, cp.
+    role
+        WHOLE, PREFILL or DECODE.
+    """
     return ReplicaSite(
         recall=question.recall,
         fleet=question.fleet,

@@ -82,7 +82,20 @@ def price_cells(
 ) -> TokenPrices:
     """Cost of a million output tokens at the mean load that is planned, and with every replica full.
 
-    `hours` is how long the replicas run; where they are scaled, that is less than the horizon.
+    Parameters
+    ----------
+    fleet
+        Says how far the peak lies above the mean.
+    cost_microusd
+        Of all replicas of the row.  [micro-USD]
+    loads
+        As `load_cells` tells them of the row.
+    replicas
+        Of the row, spares among them.
+    hours
+        How long the replicas run; where they are scaled, that is less than the horizon.  [h]
+    horizon_hours
+        Over which requests come; None: as long as the replicas run.  [h]
     """
     made = cast(float, loads["mean_output_tokens"])  # as `load_cells` has it; nan where lengths are not given
     mean = loads["planned_requests_per_s"] / fleet.peak_factor * (horizon_hours or hours) * 3600.0 * made
@@ -94,7 +107,17 @@ def price_cells(
 
 
 def speed_cells(one: ReplicaSite, routed: Sequence[float], replicas_needed: int) -> SpeedCells:
-    """What one replica does at its share of the peak, by the tier that predicts it."""
+    """What one replica does at its share of the peak, by the tier that predicts it.
+
+    Parameters
+    ----------
+    one
+        A replica of the row.
+    routed
+        Peak requests of each bucket that go to the row, or users by what they send.  [requests/s] or [users]
+    replicas_needed
+        Replicas of the row without spares, which share them equally.
+    """
     point = one.point([part / max(replicas_needed, 1) for part in routed])
     memory = point.memory
     return SpeedCells(

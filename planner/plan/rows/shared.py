@@ -114,7 +114,17 @@ def borne(cost_microusd: int, devices: Sequence[int]) -> list[int]:
 
 
 def shared_rows(candidates: Candidates, solution: Solution, workloads: Sequence[Workload]) -> list[SharedNodesRow]:
-    """The shared nodes of each offer, with who stands on them and what the loss of one takes."""
+    """The shared nodes of each offer, with who stands on them and what the loss of one takes.
+
+    Parameters
+    ----------
+    candidates
+        The ways that the plan is made of.
+    solution
+        Units of each column of their program: of nodes, how many there are.
+    workloads
+        As they stand in the plan: their rows say on which nodes their replicas are, and what they bear.
+    """
     shared = candidates.shared
     found: list[SharedNodesRow] = []
     hours = candidates.scenario.horizon_s / 3600.0
@@ -167,7 +177,17 @@ def idle_devices(rows: Sequence[SharedNodesRow]) -> int:
 
 
 def alone_on_shared(candidates: Candidates, column: int, replicas: int) -> tuple[int, int]:
-    """The column of the nodes that a share stands on, and how many of them it needs by itself."""
+    """The column of the nodes that a share stands on, and how many of them it needs by itself.
+
+    Parameters
+    ----------
+    candidates
+        With a program in which nodes are shared.
+    column
+        Of that program, of which a unit is one replica on shared nodes.
+    replicas
+        Units of it.
+    """
     shared = candidates.shared
     assert shared is not None
     number = int(shared.site[column])

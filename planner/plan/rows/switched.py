@@ -40,7 +40,19 @@ class Part(NamedTuple):
 
 
 def switched_rows(question: TrainingQuestion, table: TrainingTable, switch: Switch, jobs: int) -> list[Part]:
-    """The cells of both parts; speed and energy are added by who knows the catalog."""
+    """The cells of both parts; speed and energy are added by who knows the catalog.
+
+    Parameters
+    ----------
+    question
+        The job.
+    table
+        Its ways, those that are late and on spot beside them.
+    switch
+        A row of it that begins on spot and ends on demand.
+    jobs
+        Identical ones that run so.
+    """
     return [_part(question, table, switch, jobs, number) for number in PARTS]
 
 

@@ -30,6 +30,16 @@ def owned_window_s(scenario: Scenario, owned: Owned) -> tuple[float, float]:
 
 
 def owned_periods(scenario: Scenario, owned: Owned, edges_s: Sequence[float]) -> list[bool]:
-    """Periods that owned hardware is there for throughout."""
+    """Periods that owned hardware is there for throughout.
+
+    Parameters
+    ----------
+    scenario
+        Its begin, from which dates are counted, and its horizon.
+    owned
+        Some hardware of it, with the dates from and until which it is there.
+    edges_s
+        (periods + 1,) where periods begin and end, after the begin.  [s]
+    """
     begin, end = owned_window_s(scenario, owned)
     return [begin <= first + _SHORT_S and last <= end + _SHORT_S for first, last in pairwise(edges_s)]

@@ -23,7 +23,19 @@ def busy_s_of(terms: Mapping[str, float]) -> float:
 
 
 def work_document(arch: Architecture, spec: TrainingSpec, busy_s: float, devices: int) -> Work:
-    """Model FLOPs of a token and of the run, and the rate of them that one device reaches in its busy time."""
+    """Model FLOPs of a token and of the run, and the rate of them that one device reaches in its busy time.
+
+    Parameters
+    ----------
+    arch
+        The model.
+    spec
+        What is trained; what was trained before does not count.
+    busy_s
+        Time of the optimizer steps that are left.  [s]
+    devices
+        Of one job; in a mix those of one group.
+    """
     per_token, tokens = float(training_flop_per_token(arch, spec.sequence_length)), tokens_left(spec)
     return {
         "flop_per_token": per_token,
@@ -34,7 +46,21 @@ def work_document(arch: Architecture, spec: TrainingSpec, busy_s: float, devices
 
 
 def rule_hours(arch: Architecture, spec: TrainingSpec, catalog: Catalog, family: str, peak_flop_per_s: float) -> float:
-    """Hours by the rule of thumb at the family's usual share of the peak of all devices together.  [h]"""
+    """Hours by the rule of thumb at the family's usual share of the peak of all devices together.  [h]
+
+    Parameters
+    ----------
+    arch
+        The model.
+    spec
+        What is trained; what was trained before does not count.
+    catalog
+        Has the rule's share of the peak by family.
+    family
+        Of the devices.
+    peak_flop_per_s
+        Of all its devices together.  [FLOP/s]
+    """
     sustained = peak_flop_per_s * catalog.efficiencies[family].mfu
     hours = training_hours(spec.tokens, arch.active_parameters, spec.epochs, 1.0, sustained)
     return float(hours) * spec.remaining_share

@@ -39,6 +39,15 @@ def break_even_prices(candidates: Candidates, solution: Solution, asker: Asker |
 
     Empty when cost is not what is minimised first, or the plan is not proven cheapest: a break-even price is measured
     against the least cost.
+
+    Parameters
+    ----------
+    candidates
+        The ways of the scenario.
+    solution
+        The best plan of their program.
+    asker
+        How further programs are solved; None: HiGHS without a time limit.
     """
     if candidates.program.objective[0] != "cost" or solution.status is not Status.OPTIMAL:
         return []
@@ -76,7 +85,17 @@ class Prices:
 
     @staticmethod
     def site_of(candidates: Candidates, task: Task, column: int) -> Site:
-        """Where a column of the pruned program stands."""
+        """Where a column of the pruned program stands.
+
+        Parameters
+        ----------
+        candidates
+            The ways, with the program that the column is of.
+        task
+            A workload in it.
+        column
+            Of that workload.
+        """
         return candidates.tables[task.name].sites[int(candidates.rows[column])]
 
     def devices(self) -> list[str]:
@@ -86,7 +105,21 @@ class Prices:
     def break_even(
         self, device: str, best_microusd: int, asker: Asker, *, task: Task | None = None, task_alone: bool = False
     ) -> BreakEven:
-        """Of a device anywhere in the plan, or for one workload; `task_alone`: its price falls there alone."""
+        """Of a device anywhere in the plan, or for one workload; `task_alone`: its price falls there alone.
+
+        Parameters
+        ----------
+        device
+            What is forced into the plan, and gets cheaper.
+        best_microusd
+            Cost of the best plan.  [micro-USD]
+        asker
+            How further programs are solved.
+        task
+            A workload of `whole` that must use the device; None: any may.
+        task_alone
+            The device gets cheaper for that workload alone; False: everywhere.
+        """
         mine = np.ones(len(self.used), dtype=bool)
         if task is not None:
             mine[:] = False
@@ -106,7 +139,17 @@ class Prices:
                     yield task, column
 
     def hours_of(self, task: Task, column: int, units: int) -> float:
-        """Device-hours of some units of a column."""
+        """Device-hours of some units of a column.
+
+        Parameters
+        ----------
+        task
+            A workload in `whole`.
+        column
+            Of that workload, in `whole`.
+        units
+            Of the column; a job counts the hours that it is billed for.
+        """
         table, row = self.candidates.tables[task.name], int(self.candidates.whole_rows[column])
         hours = table.hours(row) if not isinstance(table, TrainingTable) else float(table.finish_s[row]) / 3600.0
         if isinstance(table, TrainingTable) and row in table.switches:

@@ -70,7 +70,17 @@ class _Way:
 
 
 def named_of(candidates: Candidates, workloads: Sequence[Workload], *, has_plan: bool) -> list[Named]:
-    """A line for each group of owned machines, and each device and provider that the scenario names."""
+    """A line for each group of owned machines, and each device and provider that the scenario names.
+
+    Parameters
+    ----------
+    candidates
+        The ways, with their scenario and catalog.
+    workloads
+        As they stand in the plan.
+    has_plan
+        Whether their rows are a plan; without one it is told what could run.
+    """
     ways = [way for workload in workloads for way in _ways(candidates, workload)]
     found: list[Named] = []
     for thing in _things(candidates):

@@ -41,6 +41,15 @@ def alternatives_of(candidates: Candidates, task: Task, allocations: Sequence[Al
     """The cheapest way on each device for this workload alone, cheapest first; ties with what is chosen marked.
 
     Not of devices on which only a bound of that is known.
+
+    Parameters
+    ----------
+    candidates
+        The ways.
+    task
+        The workload in their program.
+    allocations
+        Rows chosen for it, which ties are told against; empty: no ties are told.
     """
     best, table = cheapest_by_device(candidates, task), candidates.tables[task.name]
     ranked = sorted((cost, device, row) for device, (cost, row) in best.items() if not _unsure(table, row))
@@ -83,7 +92,17 @@ class Cheapest(NamedTuple):
 
 
 def cheapest_by(candidates: Candidates, task: Task, kind: Callable[[Site], str]) -> dict[str, Cheapest]:
-    """The cheapest way of each kind of site."""
+    """The cheapest way of each kind of site.
+
+    Parameters
+    ----------
+    candidates
+        The ways.
+    task
+        The workload in their program.
+    kind
+        Name of the kind of a site; of those of one name the cheapest is told.
+    """
     table = candidates.tables[task.name]
     rows: Iterable[int] = range(len(table))
     if isinstance(table, ServingTable):
@@ -108,7 +127,17 @@ def cheapest_by(candidates: Candidates, task: Task, kind: Callable[[Site], str])
 
 
 def workload_cost(candidates: Candidates, task: Task, row: int) -> int:
-    """Cost of running a workload whole on one row of its table.  [micro-USD]"""
+    """Cost of running a workload whole on one row of its table.  [micro-USD]
+
+    Parameters
+    ----------
+    candidates
+        The ways.
+    task
+        The workload in their program.
+    row
+        Of its table.
+    """
     table = candidates.tables[task.name]
     if isinstance(table, ServingTable):
         return table.alone_cost_microusd(row)

@@ -119,6 +119,15 @@ def least_that_works(guess: int, works: Callable[[int], bool], most: int) -> int
     """The least whole number from 1 on that works, 0 known not to, from a guess that is most often right.
 
     Monotone: what works for a number works for every larger one. None when not even `most` does.
+
+    Parameters
+    ----------
+    guess
+        Tried first; at least 1.
+    works
+        Whether a number does.
+    most
+        No larger number is tried, but for the guess.
     """
     if works(guess):
         if guess == 1 or not works(guess - 1):

@@ -54,7 +54,17 @@ def written(unit: str, value: int) -> str:
 
 
 def in_words(unit: str, value: int, *, currency: str = "USD") -> str:
-    """A value for people, never less than it is."""
+    """A value for people, never less than it is.
+
+    Parameters
+    ----------
+    unit
+        s, devices, shapes, microusd, microusd/h, mW, mg or providers.
+    value
+        So many of that unit.
+    currency
+        ISO code that stands behind money; USD: a dollar sign before it. Nothing is converted.
+    """
     if unit == "s":
         return _duration_up(value)
     if unit == "microusd":

@@ -35,7 +35,17 @@ EVERY = "*"
 
 
 def wider_choices(scenario: Scenario, search: Search, asker: Asker) -> Iterator[WayOut]:
-    """At most one way out for hardware.allow and one for hardware.regions."""
+    """At most one way out for hardware.allow and one for hardware.regions.
+
+    Parameters
+    ----------
+    scenario
+        Says which devices and regions are allowed; where all are, there is no wider choice.
+    search
+        Enumerates a scenario with the same catalog.
+    asker
+        How programs are solved.
+    """
     hardware = scenario.hardware
     if hardware.allow != ("*",):
         yield from _wider(scenario, "hardware.allow", hardware.allow, _device_of, allowed, search, asker)

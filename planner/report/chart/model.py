@@ -81,14 +81,38 @@ class Chart:
 
 
 def chart(*, id: str, title: str, summary: str, panels: Sequence[Panel], with_key: bool = True) -> Chart:
-    """A chart with its key; kinds of things of which there are none are left out."""
+    """A chart with its key; kinds of things of which there are none are left out.
+
+    Parameters
+    ----------
+    id
+        Of the figure's element on the page.
+    title
+        Above the figure.
+    summary
+        What it shows, and which table gives the same figures, for those who cannot see it.
+    panels
+        From the top.
+    with_key
+        Whether it has a key; series without a name stand in none.
+    """
     shown = [series for panel in panels for series in panel.series if series and series.name]
     key = list(dict.fromkeys((series.look, series.name) for series in shown)) if with_key else []
     return Chart(id=id, title=title, summary=summary, panels=panels, key=key)
 
 
 def rows_panel(x: Axis, series: Sequence[Series], labels: Sequence[tuple[str, str]]) -> Panel:
-    """Rows of bars below each other, a label above each: names at the left, figures at the right."""
+    """Rows of bars below each other, a label above each: names at the left, figures at the right.
+
+    Parameters
+    ----------
+    x
+        The axis that bars lie along.
+    series
+        Bars and marks, whose rows are numbered from 0 at the top.
+    labels
+        Name and figures of each row, from the top; what is too long for a narrow page is cut.
+    """
     count = len(labels)
     placed = [_label(row, name, figures) for row, (name, figures) in enumerate(labels)]
     return Panel(x=x, y=rows_axis(count), height=round((count + 0.28) * _ROW_HEIGHT), series=series, labels=placed)
@@ -106,7 +130,19 @@ def cut(text: str, most: int = _LONGEST) -> str:
 
 
 def bars(name: str, number: int, spans: Sequence[tuple[int, float, float, str]], thickness: float = BAR) -> Series:
-    """Bars that lie: row, begin, end and what each tells; `number` is that of the kind."""
+    """Bars that lie: row, begin, end and what each tells.
+
+    Parameters
+    ----------
+    name
+        For the key; "" = not in it.
+    number
+        Of the kind, which decides on the look: ten of them differ.
+    spans
+        Row from zero, begin and end on the x axis, what hovering tells.
+    thickness
+        Half of a bar's height.  [rows]
+    """
     boxes = [Box(begin, end, row - thickness, row + thickness, told) for row, begin, end, told in spans]
     return Series(name=name, look=f"fill-{number % 10}", boxes=boxes)
 
@@ -117,7 +153,17 @@ def ticks(name: str, places: Sequence[tuple[int, float, str]]) -> Series:
 
 
 def marks(name: str, look: str, places: Sequence[tuple[int, float, str]]) -> Series:
-    """Marks at rows."""
+    """Marks at rows.
+
+    Parameters
+    ----------
+    name
+        For the key; "" = not in it.
+    look
+        A class of chart.css for dots: diamond, circle, star ...
+    places
+        Row from zero, place on the x axis, what hovering tells.
+    """
     return Series(name=name, look=look, dots=[Dot(x, row, told) for row, x, told in places])
 
 

@@ -43,7 +43,19 @@ def rows_axis(count: int) -> Axis:
 def linear(
     low: float, high: float, title: str = "", *, most: int = 6, shown: Callable[[float], str] | None = None
 ) -> Axis:
-    """An axis of numbers with round marks, `most` at most."""
+    """An axis of numbers with round marks, about `most` of them.
+
+    Parameters
+    ----------
+    low, high
+        Ends of the axis; one that would be empty or run downwards gets a length of 1.
+    title
+        Of the axis; "" = none.
+    most
+        Steps from mark to mark, at most: there may be one mark more.
+    shown
+        A mark as text; None = `si`.
+    """
     high = high if high > low else low + 1.0
     step = _round_step((high - low) / most)
     first = math.ceil(low / step - 1e-9)
@@ -58,7 +70,15 @@ def _round_step(rough: float) -> float:
 
 
 def logarithmic(low: float, high: float, title: str = "") -> Axis:
-    """An axis of powers of ten, with marks at 1, 2 and 5 of each where there are few."""
+    """An axis of powers of ten, with marks at 1, 2 and 5 of each where there are few.
+
+    Parameters
+    ----------
+    low, high
+        Ends of the axis, both above 0.
+    title
+        Of the axis; "" = none.
+    """
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     factors = (1, 2, 5) if math.log10(high / low) < 3 else (1,)
     values = [factor * 10.0**decade for decade in decades for factor in factors]

@@ -195,6 +195,15 @@ def would_win(plan: PlanDocument, workload: Workload, other: Alternative) -> str
     """At what price of a device-hour the other way would cost as much as what is chosen, by itself.
 
     Its cost is its price times its device-hours, so the price falls in the proportion of the costs.
+
+    Parameters
+    ----------
+    plan
+        The plan, for its currency.
+    workload
+        As it was decided, for its cost; under contract, or without one, there is no such price: "".
+    other
+        The way on the other device.
     """
     reserved = any(row.get("funding") == "reserved" for row in workload["allocations"])
     chosen, hours = workload["cost_microusd"], other["devices"] * other["hours"]

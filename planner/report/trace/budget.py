@@ -18,7 +18,17 @@ _MONEY = "micro-USD"
 
 
 def budget_rows(budget: Budget | None, plan: PlanDocument, places: Places | None) -> Iterator[TraceRow]:
-    """Totals, months, years, and every line with the charge of the plan that it is of."""
+    """Totals, months, years, and every line with the charge of the plan that it is of.
+
+    Parameters
+    ----------
+    budget
+        Of the report; None = no rows.
+    plan
+        That the budget is of.
+    places
+        Path in the scenario -> where it is written; None = a line is told by its path in the plan.
+    """
     if budget is None:
         return
     for name, value in budget["totals"].items():

@@ -53,7 +53,17 @@ def summary_rows(plan: PlanDocument, places: Places | None) -> Iterator[TraceRow
 
 
 def workload_rows(plan: PlanDocument, number: int, places: Places | None) -> Iterator[TraceRow]:
-    """One workload and all its allocations."""
+    """One workload and all its allocations.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    number
+        Of the workload in it, from zero.
+    places
+        Path in the scenario -> where it is written; None = a line is told by its path in the plan.
+    """
     workload = plan["workloads"][number]
     path, name, ids = f"plan.workloads[{number}]", workload["name"], " ".join(workload["equations"])
     for key in ("cost_microusd", "cost_usd"):

@@ -27,7 +27,27 @@ def traced(
     status: str = "",
     place: str = "",
 ) -> TraceRow:
-    """One row of the trace; `path` is the place of the figure in the report document."""
+    """One row of the trace.
+
+    Parameters
+    ----------
+    figure
+        In words.
+    path
+        Its place in the report document; what lies below it is covered, too.
+    kind
+        equation, fact, scenario or assumption.
+    value
+        What stands there; anything but a number or a text is left out.
+    unit
+        Of the value; "" = none.
+    ids
+        Equations or rules that give it, with blanks between them.
+    source, as_of, status
+        Provenance of a fact, or the words of a rule; "" = none.
+    place
+        Where the scenario says it, or a path in the plan; "" = nowhere.
+    """
     return {
         "figure": figure,
         "path": path,
@@ -43,7 +63,21 @@ def traced(
 
 
 def ruled(figure: str, path: str, rule: str, value: object = None, unit: str = "") -> TraceRow:
-    """A figure that a rule of money or choice gives."""
+    """A figure that a rule of money or choice gives.
+
+    Parameters
+    ----------
+    figure
+        In words.
+    path
+        Its place in the report document; what lies below it is covered, too.
+    rule
+        Id of a rule, of `accounting.RULES`.
+    value
+        What stands there; anything but a number or a text is left out.
+    unit
+        Of the value; "" = none.
+    """
     return traced(figure, path, "equation", value=value, unit=unit, ids=rule, source=rules.RULES[rule])
 
 
@@ -81,7 +115,17 @@ def unit_of(name: str) -> str:
 
 
 def asked_at(plan: PlanDocument, workload: Workload, places: Places | None) -> str:
-    """Where the scenario asks for a workload."""
+    """Where the scenario asks for a workload.
+
+    Parameters
+    ----------
+    plan
+        The plan, for the scenario in it.
+    workload
+        Of the plan.
+    places
+        Path in the scenario -> where it is written; None = a line is told by its path in the plan.
+    """
     names = [one.get("name") for one in workloads_asked(plan, workload["kind"])]
     if workload["name"] not in names:
         return f"scenario.{workload['kind']}"

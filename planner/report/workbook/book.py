@@ -96,20 +96,58 @@ class Book:
         return sheet
 
     def text(self, sheet: Sheet, at: Cell, text: str, style: str = "text") -> None:
-        """A cell of text, whatever it looks like."""
+        """A cell of text, whatever it looks like.
+
+        Parameters
+        ----------
+        sheet
+            Of this book.
+        at
+            The cell.
+        text
+            As a user may have named it.
+        style
+            Of the book's styles, by name.
+        """
         safe = escape.xlsx_cell(text)
         quoted = style == "text" and escape.runs_in_a_sheet(safe)
         sheet.write_string(*at, safe, self._style("quoted" if quoted else style))
 
     def number(self, sheet: Sheet, at: Cell, value: float | None, style: str = "number") -> None:
-        """A cell with a number; empty where it is unknown."""
+        """A cell with a number; empty where it is unknown.
+
+        Parameters
+        ----------
+        sheet
+            Of this book.
+        at
+            The cell.
+        value
+            In the unit of the style.
+        style
+            Of the book's styles, by name.
+        """
         if value is None:
             sheet.write_blank(*at, None, self._style(style))
         else:
             sheet.write_number(*at, value, self._style(style))
 
     def formula(self, sheet: Sheet, at: Cell, formula: str, value: float, style: str = "money") -> None:
-        """A formula of ours, and the value that it has now."""
+        """A formula of ours, and the value that it has now.
+
+        Parameters
+        ----------
+        sheet
+            Of this book.
+        at
+            The cell.
+        formula
+            With "=" before it; no text of a user may stand in it.
+        value
+            What it gives now, in the unit of the style.
+        style
+            Of the book's styles, by name.
+        """
         sheet.write_formula(*at, formula, self._style(style), value)
 
     def heads(self, sheet: Sheet, row: int, heads: Mapping[str, str], column: int = 0, *, right: str = "") -> None:
@@ -129,7 +167,17 @@ class Book:
                 sheet.write_comment(row, number, escape.xlsx_cell(origin), {"x_scale": 2, "author": "plan"})
 
     def stacked_columns(self, title: str, heads: Range, lines: Sequence[tuple[str, Range]]) -> Chart:
-        """A chart that follows its cells: `lines` (name and values) one on the other, over `heads`."""
+        """A chart that follows its cells: columns of several parts, one on the other.
+
+        Parameters
+        ----------
+        title
+            Of the chart.
+        heads
+            Cells with the names of the columns.
+        lines
+            Name of each part, and the cells with its values.
+        """
         chart = self._book.add_chart({"type": "column", "subtype": "stacked"})
         for name, values in lines:
             chart.add_series({"name": name, "categories": heads, "values": values, "gap": 60})

@@ -44,7 +44,16 @@ _CHARGE_HEADS = {
 def price_sheet(book: Book, rows: BookRows, plan: PlanDocument, worked_out: Mapping[str, str]) -> None:
     """One line a price, with where it is from; prices are the cells to change.
 
-    `worked_out`: cells of other sheets that a price comes from, by offer.
+    Parameters
+    ----------
+    book
+        That gets the sheet.
+    rows
+        For their prices.
+    plan
+        For source, date and status of each price.
+    worked_out
+        Cells of other sheets that a price comes from, by offer.
     """
     sheet = book.sheet(PRICES, (46, 13, 13, 14, 22, 14, 12, 14, 70), heads=FIRST, fixed=1)
     book.text(sheet, (0, 0), "Prices", "title")
@@ -69,7 +78,17 @@ def _price(book: Book, sheet: Sheet, row: int, price: PriceRow, plan: PlanDocume
 
 
 def allocation_sheet(book: Book, rows: BookRows, plan: PlanDocument) -> None:
-    """One line a charge; its cost is a formula over the sheet of prices."""
+    """One line a charge; its cost is a formula over the sheet of prices.
+
+    Parameters
+    ----------
+    book
+        That gets the sheet.
+    rows
+        For their charges and prices.
+    plan
+        For workloads on nodes under contract, which are told below the charges.
+    """
     widths = (22, 10, 46, 14, 20, 14, 12, 11, 8, 12, 12, 8, 15, 32)
     sheet = book.sheet(ALLOCATIONS, widths, heads=FIRST, fixed=1)
     book.text(sheet, (0, 0), "Allocations", "title")

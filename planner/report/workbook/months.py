@@ -66,7 +66,17 @@ class Grid:
 
 
 def month_sheet(book: Book, rows: BookRows, budget: Budget) -> Grid:
-    """The sheet of months; where its parts stand."""
+    """The sheet of months; where its parts stand.
+
+    Parameters
+    ----------
+    book
+        That gets the sheet.
+    rows
+        For their lines, each with its charge.
+    budget
+        For its months, totals and contingency.
+    """
     months = budget["months"]
     grid = Grid(months=len(months), lines=len(rows.lines))
     widths = (22, 10, 42, 14, 14, 12, 11, 14, 9, *([13] * len(months)), 15)

@@ -34,7 +34,17 @@ _HEADS = {
 
 
 def owned_sheet(book: Book, rows: BookRows, plan: PlanDocument) -> dict[str, str]:
-    """One line a group of machines whose price has parts; no sheet without one. The cell of each price, by offer."""
+    """One line a group of machines whose price has parts; no sheet without one. The cell of each price, by offer.
+
+    Parameters
+    ----------
+    book
+        That gets the sheet.
+    rows
+        For the number of charges on the sheet of allocations.
+    plan
+        For its owned machines.
+    """
     hours = plan.get("owned_hours") or []
     if not hours:
         return {}

@@ -45,7 +45,19 @@ def summary_sheet(book: Book, report: ReportDocument) -> Sheet:
 
 
 def summary_facts(book: Book, sheet: Sheet, report: ReportDocument, row: int) -> None:
-    """What the plan was made from, below all else."""
+    """What the plan was made from, below all else.
+
+    Parameters
+    ----------
+    book
+        That the sheet is of.
+    sheet
+        Of `summary_sheet`.
+    report
+        For its plan.
+    row
+        Where to begin, from zero.
+    """
     for number, (name, text) in enumerate(_facts(report["plan"]), start=row):
         book.text(sheet, (number, 0), name, "strong")
         book.text(sheet, (number, 1), text)
@@ -62,7 +74,23 @@ def _facts(plan: PlanDocument) -> Iterator[tuple[str, str]]:
 
 
 def summary_money(book: Book, sheet: Sheet, report: ReportDocument, budget: Budget, rows: BookRows, grid: Grid) -> int:
-    """Totals, fiscal years, workloads, what margins cost and what else may happen; the row after them."""
+    """Totals, fiscal years, workloads, what margins cost and what else may happen; the row after them.
+
+    Parameters
+    ----------
+    book
+        That the sheet is of; its sheet of months is there already.
+    sheet
+        Of `summary_sheet`.
+    report
+        For its plan and what its margins cost.
+    budget
+        The report's budget.
+    rows
+        For their lines, each with its charge.
+    grid
+        Where things stand on the sheet of months, of `month_sheet`.
+    """
     plan, row = report["plan"], FIRST
     book.text(sheet, (row, 0), "Contingency, share of the total", "strong")
     book.number(sheet, (row, 1), budget["contingency"], "input share")
