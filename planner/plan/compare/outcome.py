@@ -34,7 +34,7 @@ class Outcome:
     how
         The same with layouts and start periods.
     spend_microusd
-        By offer, what the plan pays for it.
+        By offer, what the plan pays for it; all of a job on several offers stands with its first.
     settled
         Proven best of its columns as they were listed: no rates were lowered on the way, no limit stopped it.
     problem
@@ -57,8 +57,8 @@ class Outcome:
 
     @property
     def used(self) -> frozenset[str]:
-        """Ids of the offers that the plan pays for."""
-        return frozenset(self.spend_microusd)
+        """Ids of the offers that the plan pays for: of a job on several, all of them."""
+        return frozenset(self.spend_microusd) | {offer for workload, offer, *_ in self.where if workload}
 
 
 def outcome_of(candidates: Candidates, solution: Solution, *, untouched: bool) -> Outcome:
