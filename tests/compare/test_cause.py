@@ -280,4 +280,8 @@ def test_a_job_on_several_offers_uses_all_of_them(name: str) -> None:
     rows = session.solve().document["workloads"][0]["allocations"]
     assert len({row["offer"] for row in rows}) > 1
     listed, solution = solve_within_targets(session.candidates, lambda asked: api.optimize(asked.program))
-    assert {row["offer"] for row in rows} <= outcome_of(listed, solution, untouched=True).used
+    outcome = outcome_of(listed, solution, untouched=True)
+    assert {row["offer"] for row in rows} <= outcome.used
+    assert {row["offer"]: row["cost_microusd"] for row in rows} == {
+        offer: cost for offer, cost in outcome.spend_microusd.items() if offer in {row["offer"] for row in rows}
+    }

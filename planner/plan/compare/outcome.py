@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -34,7 +34,7 @@ class Outcome:
     how
         The same with layouts and start periods.
     spend_microusd
-        By offer, what the plan pays for it; all of a job on several offers stands with its first.
+        By offer, what the plan pays for it.
     settled
         Proven best of its columns as they were listed: no rates were lowered on the way, no limit stopped it.
     problem
@@ -85,7 +85,8 @@ def outcome_of(candidates: Candidates, solution: Solution, *, untouched: bool) -
                 _bought(candidates, column, units, paid, decided, spend)
             else:
                 _rented(candidates, task, column, units, decided)
-                spend[candidates.tables[task.name].sites[int(candidates.rows[column])].offer.id] += paid
+                for offer, cost in _paid(candidates, task.name, int(candidates.rows[column]), units, paid):
+                    spend[offer] += cost
     what, where, how = (
         frozenset((*item, count) for item, count in part.items()) for part in (decided.what, decided.where, decided.how)
     )
@@ -107,6 +108,17 @@ class Decided:
     what: Counter[tuple[Any, ...]] = field(default_factory=Counter)
     where: Counter[tuple[Any, ...]] = field(default_factory=Counter)
     how: Counter[tuple[Any, ...]] = field(default_factory=Counter)
+
+
+def _paid(candidates: Candidates, workload: str, row: int, units: int, paid: int) -> Iterator[tuple[str, int]]:
+    """Offers of a way and what units of it pay for each; what rounding leaves is paid for the first."""
+    table = candidates.tables[workload]
+    switch = table.switches.get(row) if isinstance(table, TrainingTable) else None
+    mixed = table.mixes.get(row) if isinstance(table, TrainingTable) else None
+    costs = [group.cost_microusd for group in mixed.groups] if mixed else list(switch.cost_microusd) if switch else [0]
+    rest = paid - units * sum(costs)
+    for (site, _), cost, more in zip(parts_of(candidates, workload, row), costs, (rest, *[0] * len(costs))):
+        yield site.offer.id, units * cost + more
 
 
 def _bought(candidates: Candidates, column: int, units: int, paid: int, decided: Decided, spend: Counter[str]) -> None:
