@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.candidates.program import IntArray, Program, restrict
 from planner.optimize.solve import optimize
+from planner.plan.frontier.points import front
 from planner.plan.frontier.sweep import TOO_CLOSE, Point, Trade, best_under, columns_for, steps
 from tests.frontier.brute import all_plans, pareto, small, with_times
 from tests.optimize.brute import key_of, random_program, value
@@ -25,12 +26,9 @@ def narrowed(program: Program, trade: Trade, kept: IntArray) -> tuple[Program, T
 
 
 def undominated(points: list[Point]) -> list[Point]:
-    """Points, the lowest of the held objective first, without those that another one is no worse than in both."""
-    kept: list[Point] = []
-    for point in sorted(points, key=lambda p: (p.over, p.against)):
-        if not kept or point.against < kept[-1].against:
-            kept.append(point)
-    return kept
+    """Points, the lowest of the held objective first, as a frontier keeps them."""
+    records: list[Any] = [{"point": point, "over": point.over, "against": point.against} for point in points]
+    return [record["point"] for record in front(records)]
 
 
 def sweep(question: Program, trade: Trade, low: Any, high: Any) -> list[Point]:
