@@ -24,6 +24,7 @@ import planner
 from planner.errors import StoppedError, UsageError
 from planner.files import LineFile
 from planner.sweeps import cluster as room
+from planner.sweeps import sharing
 from planner.sweeps.cluster import cluster
 from planner.sweeps.journal import BEGINS, Journal
 from planner.sweeps.question import Answered, Question
@@ -213,15 +214,15 @@ def test_what_goes_wrong_in_a_worker(tmp_path: Path) -> None:
 
 @needs_dask
 def test_a_worker_that_came_later_with_other_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(room._answers, "x", answer)
-    room.know("x", answer, room.versions_here())
-    assert room.answered("x", questions(2)[1]).row == row(1.0)
-    room.know("x", answer, {**room.versions_here(), "planner": "0.0.0"})
-    with pytest.raises(room.VersionsDifferError, match=r"the client 0\.0\.0"):
-        room.answered("x", questions(1)[0])
-    room.forget("x")
+    monkeypatch.setitem(sharing._answers, "x", answer)
+    sharing.know("x", answer, sharing.versions_here())
+    assert sharing.answered("x", questions(2)[1]).row == row(1.0)
+    sharing.know("x", answer, {**sharing.versions_here(), "planner": "0.0.0"})
+    with pytest.raises(sharing.VersionsDifferError, match=r"the client 0\.0\.0"):
+        sharing.answered("x", questions(1)[0])
+    sharing.forget("x")
     with pytest.raises(LookupError):
-        room.answered("x", questions(1)[0])
+        sharing.answered("x", questions(1)[0])
 
 
 @needs_dask
