@@ -97,7 +97,10 @@ class Candidates:
         ValueError
             There is no such kind.
         """
-        return shown(self, "frame", kind)
+        table = shown(self, "frame", kind)
+        if table is None:  # who is here without the front room
+            raise LookupError("nobody has said how candidates become a table: import planner.api")
+        return table
 
     def __repr__(self) -> str:
         ways = [f"{name} {len(table):,}" for name, table in self.tables.items()]

@@ -12,7 +12,7 @@ from planner.report import plan_words as words
 if TYPE_CHECKING:
     from planner.plan.model.others import Infeasible
     from planner.plan.model.plan import PlanDocument
-    from planner.plan.model.rows import RowBand, Spread, TrainingAllocation
+    from planner.plan.model.rows import Spread, TrainingAllocation
     from planner.plan.model.workloads import Workload
 
 _MICRO = 1e6
@@ -42,14 +42,18 @@ def band_row(document: PlanDocument, workload: Workload, row: TrainingAllocation
     """
     band = row["error_band"]
     timed, stored = band["time"] is not None, band["memory"] is not None
-    measured = band["tier"] == "measured" or row["step_time_ratio"] is not None
     return [
         workload["name"],
         row["device"],
-        _days(band["hours"]) if timed else "as measured" if measured else "not known",
+        _days(band["hours"]) if timed else "as measured" if _measured(row) else "no band",
         _span(band["cost_usd"], lambda dollars: words.money(document, dollars * _MICRO)) if timed else "",
         _span(band["needed_bytes"], units.format_bytes) if stored else "not known",
     ]
+
+
+def _measured(row: TrainingAllocation) -> bool:
+    """Whether its speed was measured: on such devices, or on a run under way. Else `errors` says how far times err, or nothing is known."""
+    return row["error_band"]["tier"] == "measured" or row["step_time_ratio"] is not None
 
 
 def _days(hours: Spread) -> str:
@@ -62,12 +66,15 @@ def _span(spread: Spread, show: Callable[[float], str]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def known_from(band: RowBand) -> str:
+def known_from(row: TrainingAllocation) -> str:
     """The tier with its constants, and the error that it showed: "analytic tier, hopper e0027a8b: off by 7 % ..."."""
+    band = row["error_band"]
     time = band["time"]
     head = f"{band['tier']} tier, {band['family']}" + (f" {band['constants']}" if band["constants"] else "")
     if time is None:
-        return f"{head}: {'your own figure' if band['tier'] == 'measured' else 'scaled by what you measured'}"
+        if _measured(row):
+            return f"{head}: {'your own figure' if band['tier'] == 'measured' else 'scaled by what you measured'}"
+        return f"{head}: times have no band: errors says how far they err, or nothing is known of it"
     if band["inherited_from"] and band["tier"] == "analytic":
         head += f" (constants of {band['inherited_from']}, band widened)"
     if band["tier"] == "analytic" and not time["rows"]:
@@ -88,7 +95,7 @@ def known_from(band: RowBand) -> str:
 
 def band_notes(document: PlanDocument) -> list[str]:
     """Where bands are from, until when jobs are done, what the total may be, and what the margins cost."""
-    known = dict.fromkeys(known_from(row["error_band"]) for _, row in banded(document))
+    known = dict.fromkeys(known_from(row) for _, row in banded(document))
     return [*known, *_deadlines(document), *_total(document), *_margins(document)]
 
 

@@ -151,7 +151,7 @@ def _memory_slack(row: TrainingAllocation) -> list[str]:
 def _known(row: TrainingAllocation) -> Block:
     """The error of the family behind the figures."""
     band = row["error_band"]
-    items = [bands.known_from(band)]
+    items = [bands.known_from(row)]
     for what in ("time", "memory"):
         if known := band[what]:
             ratios = ", ".join(f"{name} {known[name]:.3g}" for name in ("p10", "p50", "p90"))

@@ -219,6 +219,7 @@ FAULTS = [
     ("no shape to remove", "shapes: [{id: aws/p9, remove: true}]\n", "unknown-shape", 4, 10),
     ("a new device half said", "devices: [{id: h900, power: {tdp: 1 kW}}]\n", "missing-key", 4, 11),
     ("a shape of no device", "shapes: [{id: acme/b, device: h900, devices: 8}]\n", "unknown-device", 4, 31),
+    ("a shape of a list", "shapes: [{id: acme/b, device: [h100-sxm-80gb], devices: 8}]\n", "unknown-device", 4, 31),
     ("a shape without a name", "shapes: [{id: box, device: h100-sxm-80gb, devices: 8}]\n", "unsafe-name", 4, 10),
     ("a fact without a unit", "devices: [{id: h100-sxm-80gb, power: {tdp: 650}}]\n", "missing-unit", 4, 44),
 ]

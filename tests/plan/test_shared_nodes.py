@@ -21,6 +21,7 @@ from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingTable
 from planner.candidates.shared_nodes import divides
 from planner.catalog.model import Catalog
+from planner.plan import certificate
 from planner.plan.certified import certificate_of
 from planner.plan.document import resealed
 from planner.plan.rows.shared import borne, placed_on
@@ -344,3 +345,18 @@ def test_fleets_that_left_nodes_half_empty_share_them(
     if apart is not None:
         alone = worlds.scenario(serving=list(fleets), hardware={**hardware, "share_nodes": False}, **asked)
         assert api.solve(alone, frozen.catalog()).document["summary"]["cost_usd"] == pytest.approx(apart, abs=1)
+
+
+def test_numbers_of_nodes_are_walked_through_once_where_no_limit_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same walk was made twice for each bound; what is not proven by it took minutes."""
+    walks = []
+    real = certificate.least_with_whole_nodes
+    monkeypatch.setattr(certificate, "least_with_whole_nodes", lambda asked: walks.append(asked.limits) or real(asked))
+    asked = {"confidence": "p50", "prefer": "cheapest"}
+    scenario = worlds.scenario(serving=list(FIVE), hardware=REGION, **asked)
+    session = Session(scenario, frozen.catalog())
+    document = session.solve().document
+    walks.clear()
+    priced = {**document["certificate"], "rows": document["certificate"]["rows"]}
+    certificate.certified_bound(session.candidates, priced, 2 * document["summary"]["cost_microusd"])
+    assert walks == [()]

@@ -10,6 +10,7 @@ import pytest
 from planner import api
 from planner.errors import InputError
 from planner.plan.document import digest_of
+from planner.report.band_words import band_notes
 from planner.scenario.load import parse_scenario
 from tests.verified import errors
 
@@ -143,6 +144,9 @@ training:
         row = plan.document["workloads"][0]["allocations"][0]
         assert row["count"] > 1
         assert row["time_terms_s"]["scale_loss"] > 0
+    told = "\n".join(band_notes(slow.document))
+    assert "errors says how far they err" in told
+    assert "you measured" not in told
     assert slow.document["summary"]["cost_microusd"] > plain.document["summary"]["cost_microusd"]
 
 
