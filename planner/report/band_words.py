@@ -52,7 +52,7 @@ def band_row(document: PlanDocument, workload: Workload, row: TrainingAllocation
 
 
 def _measured(row: TrainingAllocation) -> bool:
-    """Whether its speed was measured: on such devices, or on a run under way. Else `errors` says how far times err, or nothing is known."""
+    """Whether its speed was: on such devices, or on a run under way; else times without a band were not."""
     return row["error_band"]["tier"] == "measured" or row["step_time_ratio"] is not None
 
 
