@@ -195,7 +195,9 @@ def planned_framework(name: str | None, kind: str, family: str, sharding: int) -
         ZeRO stage, 0 to 3.
     """
     name = COUNTS_AS.get(name or "", name)
-    if name in FRAMEWORKS:  # pytorch, jax and tensorflow say less than a row of the table
+    if kind == "tpu" and name == "jax":  # its row is that of JAX on GPUs, as rows of MaxText on GPUs are read
+        name = "maxtext"
+    if name in FRAMEWORKS:  # pytorch and tensorflow say less than a row of the table
         return FRAMEWORKS[name]
     if kind == "tpu":
         return FRAMEWORKS["maxtext"]

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from planner import api
 from planner.candidates.reprice import closed, repriced
 from planner.catalog.model import Catalog
+from planner.optimize.limited import Asker
 from planner.plan.compare.cause import find_cause
 from planner.plan.compare.changes import Between, changes_between
+from planner.plan.compare.flips import runner_up
 from planner.plan.compare.outcome import Outcome, outcome_of
 from planner.plan.compare.resolve import Resolver
 from planner.plan.tighten import solve_within_targets
@@ -21,6 +23,7 @@ from planner.scenario.schema import Scenario
 from tests.compare import worlds
 from tests.compare.worlds import OFFERS, at_prices, base, market, question, sealed, side
 from tests.tiers import settings
+from tests.worlds import catalog, job, offer, scenario, shape
 
 HYPERBOLIC, A100, H100, NEBIUS, H200, H200_FURTHER, RUNPOD, L40S = (
     "hyperbolic:default:2x-H100-149-1443:on_demand",
@@ -285,3 +288,22 @@ def test_a_job_on_several_offers_uses_all_of_them(name: str) -> None:
     assert {row["offer"]: row["cost_microusd"] for row in rows} == {
         offer: cost for offer, cost in outcome.spend_microusd.items() if offer in {row["offer"] for row in rows}
     }
+
+
+def test_a_runner_up_that_switches_tells_both_of_its_offers() -> None:
+    north = [offer(dollars=1.0), offer(dollars=0.4, price_model="spot")]
+    south = [offer("south/one", dollars=1.01), offer("south/one", dollars=0.5, price_model="spot")]
+    world = catalog(shapes=[shape(), shape("south/one")], offers=[*north, *south],
+                    grids={("north", "r1"): (300, 1.2), ("south", "r1"): (300, 1.2)})  # fmt: skip
+    asked = scenario([job("job", tokens="200B", deadline="100 h")], prefer="cheapest",
+                     hardware={"pricing": ["on_demand", "spot"], "quotas": [{"price_model": "spot", "max_shapes": 1}],
+                               "spot": {"interruptions": "0.05 /h", "restart": "5 min"}})  # fmt: skip
+    listed = api.enumerate_candidates(asked, world)
+    found = runner_up(listed, api.optimize(listed.program), Asker())
+    assert found is not None
+    taken = {offer: count for _, offer, _, count in found.offers}
+    assert taken.keys() == {south[0].id, south[1].id}
+    assert taken[south[1].id] == 1 < taken[south[0].id]
+    assert found.prices == ((south[0].id, 1_010_000, 1), (south[1].id, 500_000, 1))
+    assert found.share is not None
+    assert 0.9 < found.share < 1

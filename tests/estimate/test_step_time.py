@@ -229,6 +229,8 @@ def test_the_usual_software_follows_device_and_sharding() -> None:
     assert planned_framework(None, "gpu", "hopper", 1).name == "megatron"
     assert planned_framework(None, "tpu", "tpu-v5e", 3).name == "maxtext"
     assert planned_framework("deepspeed", "gpu", "hopper", 3).name == "deepspeed"
+    assert planned_framework("jax", "gpu", "hopper", 3).name == "jax"
+    assert planned_framework("jax", "tpu", "tpu-v5e", 3).name == "maxtext"  # what JAX says of a TPU, and no more
 
 
 def test_the_analytic_tier_wants_layers() -> None:

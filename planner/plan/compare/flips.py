@@ -22,6 +22,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from planner.candidates.offers import Site
 from planner.candidates.search import Candidates
 from planner.carriers import dataclass
 from planner.optimize.break_even import break_even
@@ -161,12 +162,19 @@ def runner_up(candidates: Candidates, solution: Solution, asker: Asker) -> Runne
         return None
     mine = _rented(part, best.units)
     rented = _rented(part, second.units[: part.program.column_count])
-    new = {offer for _, offer, _, _ in rented} - {offer for _, offer, _, _ in mine}
-    share, proven = _winning_share(candidates, new, best.cost_microusd, asker)
+    before = {site.offer.id for _, site, _ in mine}
+    new = {site.offer.id: site for _, site, _ in rented if site.offer.id not in before}
+    share, proven = _winning_share(candidates, set(new), best.cost_microusd, asker)
     return RunnerUp(
         cost_microusd=second.cost_microusd,
-        offers=tuple(row for row in rented if row not in mine),
-        prices=_prices(candidates, new),
+        offers=tuple(
+            (name, site.offer.id, site.device.id, nodes)
+            for name, site, nodes in rented
+            if (name, site, nodes) not in mine
+        ),
+        prices=tuple(
+            (name, site.offer.price_microusd_per_hour, site.shape.devices) for name, site in sorted(new.items())
+        ),
         share=share,
         proven=proven and str(second.status) == "optimal",
     )
@@ -179,34 +187,34 @@ def _machines(candidates: Candidates, workload: str, row: int) -> Key:
     return tuple(word for one in found for word in one)
 
 
-def _rented(part: Candidates, units: np.ndarray) -> list[tuple[str, str, str, int]]:
+def _rented(part: Candidates, units: np.ndarray) -> list[tuple[str, Site, int]]:
+    """What each workload rents: a site and how many nodes there, of each of its parts."""
     found = []
     for task in part.program.tasks:
         for column in np.flatnonzero(units[task.first : task.stop]) + task.first if task.kind != "optional" else ():
-            table, row = part.tables[task.name], int(part.rows[column])
-            site, nodes = table.sites[row], int(table.nodes[row]) * int(units[column])
+            parts, taken = parts_of(part, task.name, int(part.rows[column])), int(units[column])
             if part.shared is not None and part.shared.is_share(int(column)):
-                nodes = -(-int(part.shared.devices[column]) * int(units[column]) // site.shape.devices)  # at least
-            found.append((task.name, site.offer.id, site.device.id, nodes))
+                ((site, _),) = parts
+                parts = [(site, -(-int(part.shared.devices[column]) * taken // site.shape.devices))]  # at least
+                taken = 1
+            found += [(task.name, site, nodes * taken) for site, nodes in parts]
     return found
 
 
-def _prices(candidates: Candidates, offers: set[str]) -> tuple[tuple[str, int, int], ...]:
-    sites = {site.offer.id: site for table in candidates.tables.values() for site in table.sites}
-    return tuple(
-        (name, sites[name].offer.price_microusd_per_hour, sites[name].shape.devices) for name in sorted(offers)
-    )
-
-
 def _winning_share(candidates: Candidates, offers: set[str], best: int, asker: Asker) -> tuple[Fraction | None, bool]:
-    """The share of their prices at which some offers would be in the best plan."""
-    whole = replace(candidates.whole, objective=("cost",))
+    """The share of their prices at which some offers would be in the best plan.
+
+    Columns that pay other offers as well stay at their full cost, so where there are any the share may be higher.
+    """
+    whole, partly = replace(candidates.whole, objective=("cost",)), False
     priced = np.zeros(whole.column_count, dtype=bool)
     for task in whole.tasks:
         if task.kind != "optional":
-            sites = candidates.tables[task.name].sites
             for column in range(task.first, task.stop):
-                priced[column] = sites[int(candidates.whole_rows[column])].offer.id in offers
+                parts = parts_of(candidates, task.name, int(candidates.whole_rows[column]))
+                paid = {site.offer.id for site, _ in parts}
+                priced[column] = paid <= offers
+                partly |= bool(paid & offers) and not priced[column]
         elif candidates.whole_shared is not None:
             shared = candidates.whole_shared
             for column in range(task.first, task.stop):
@@ -214,4 +222,4 @@ def _winning_share(candidates: Candidates, offers: set[str], best: int, asker: A
     if not priced.any():
         return None, False
     found = break_even(whole, priced, best, asker=asker)
-    return found.share, found.proven
+    return found.share, found.proven and not partly
