@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.candidates.program import Program
+from planner.candidates.program import IntArray, Program
 from planner.optimize.solve import optimize
 from planner.plan.others.decisions import best_decisions, decision_of
 from planner.plan.others.near_optimal import most_microusd, range_of
@@ -104,36 +104,36 @@ def test_the_share_is_a_decimal_number() -> None:
     assert most_microusd(10**15, 0.1) == 11 * 10**14
 
 
-def held_before(question: Program, groups: Any, plans: list[Plan], seed: int) -> dict[int, int]:
-    """What some plan held, changed a little, and something that nobody offers any more."""
-    rng = np.random.default_rng([seed, 5])
-    plan = plans[int(rng.integers(len(plans)))]
-    held = {int(group): 0 for group in groups if group >= 0}
-    for column, units in enumerate(plan):
-        if groups[column] >= 0:
-            held[int(groups[column])] += units * int(question.nodes[column])
-    return {group: nodes + int(rng.integers(0, 2)) for group, nodes in held.items() if nodes}
+def held_before(question: Program, plans: list[Plan], seed: int) -> tuple[IntArray, list[tuple[int, IntArray]]]:
+    """Nodes of a unit of each column, by offer those of what some plan held, changed a little.
 
-
-def groups_of(question: Program, seed: int) -> Any:
-    """Offers of each workload; now and then a column that nobody holds."""
+    Some columns have nodes at two offers, as jobs that switch do; now and then one has none that count.
+    """
+    rng = np.random.default_rng([seed, 6])
     groups = labels_of(question, seed)
     for number, task in enumerate(question.tasks):
         groups[task.first : task.stop] += 3 * number
-    return np.where(np.random.default_rng([seed, 9]).random(len(groups)) < 0.9, groups, -1)
+    there = {int(group): np.where(groups == group, question.nodes, 0) for group in np.unique(groups)}
+    second = np.where(rng.random(len(groups)) < 0.3, rng.integers(1, 4, len(groups)), 0)
+    there[int(groups.max()) + 1] = second
+    counted = rng.random(len(groups)) < 0.9
+    there = {group: np.where(counted, each, 0) for group, each in there.items()}
+    plan = as_units(plans[int(rng.integers(len(plans)))])
+    nodes = np.sum(list(there.values()), axis=0)
+    held = [(int(each @ plan) + int(rng.integers(0, 2)), each) for each in there.values() if each @ plan]
+    return nodes, held
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5])
 def test_staying_changes_the_fewest_nodes_that_enumeration_finds(share: float) -> None:
     stayed = 0
     for seed, question, plans in instances(200, CASES // 2):
-        groups = groups_of(question, seed)
-        held = held_before(question, groups, plans, seed)
+        nodes, held = held_before(question, plans, seed)
         most = most_microusd(value(question, list(plans[0]), "cost"), share)
         near = [plan for plan in plans if value(question, list(plan), "cost") <= most]
-        least = min(changed_nodes(question, groups, held, as_units(plan)) for plan in near)
-        expected = next(p for p in near if changed_nodes(question, groups, held, as_units(p)) == least)
-        stay = fewest_changes(question, groups, held, most, optimize)
+        least = min(changed_nodes(nodes, held, as_units(plan)) for plan in near)
+        expected = next(p for p in near if changed_nodes(nodes, held, as_units(p)) == least)
+        stay = fewest_changes(question, nodes, held, most, optimize)
         assert stay.changed == least, seed
         assert tuple(stay.solution.units.tolist()) == expected, seed
         stayed += expected != plans[0]
@@ -143,15 +143,14 @@ def test_staying_changes_the_fewest_nodes_that_enumeration_finds(share: float) -
 def test_a_price_on_changes_is_weighed_with_the_cost() -> None:
     moved = 0
     for seed, question, plans in instances(300, CASES // 2):
-        groups = groups_of(question, seed)
-        held = held_before(question, groups, plans, seed)
+        nodes, held = held_before(question, plans, seed)
         price = int(question.cost_microusd.max()) // 5 + 1
 
-        def paid(plan: Plan, question=question, groups=groups, held=held, price=price) -> int:  # type: ignore[no-untyped-def]
-            changed = changed_nodes(question, groups, held, as_units(plan))
+        def paid(plan: Plan, question=question, nodes=nodes, held=held, price=price) -> int:  # type: ignore[no-untyped-def]
+            changed = changed_nodes(nodes, held, as_units(plan))
             return int(value(question, list(plan), "cost")) + price * changed
 
-        stay = with_move_cost(question, groups, held, price, optimize)
+        stay = with_move_cost(question, nodes, held, price, optimize)
         best = min(map(paid, plans))
         assert paid(tuple(stay.solution.units.tolist())) == best, seed
         assert stay.solution.cost_microusd + price * (stay.changed or 0) == best, seed

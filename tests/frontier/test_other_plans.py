@@ -11,7 +11,7 @@ from planner import api
 from planner.candidates.search import Candidates
 from planner.catalog.model import Catalog
 from planner.errors import UsageError
-from planner.plan.others.other_plans import Previous, choice_key, held_nodes, offer_key
+from planner.plan.others.other_plans import Previous, choice_key, held_nodes, parts_of
 from planner.scenario.schema import Scenario
 from tests.frontier.random_worlds import random_world
 from tests.frontier.test_frontier import all_plans
@@ -127,8 +127,8 @@ def held_of(candidates: Candidates, units: Units) -> dict[tuple[str, ...], int]:
     """Nodes by workload and offer."""
     held: dict[tuple[str, ...], int] = {}
     for name, row in rented(candidates, units):
-        key = offer_key(candidates, name, row)
-        held[key] = held.get(key, 0) + int(candidates.tables[name].nodes[row])
+        for site, nodes in parts_of(candidates, name, row):
+            held[name, site.offer.id] = held.get((name, site.offer.id), 0) + nodes
     return held
 
 

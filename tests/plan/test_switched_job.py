@@ -8,14 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from planner.api import export_plan, load_catalog, load_model, load_scenario, solve, verify
+from planner.candidates.program import IntArray
 from planner.candidates.search import enumerate_candidates
 from planner.candidates.switching import switch_hours
 from planner.candidates.training import TrainingTable
 from planner.catalog.model import Catalog, Provider
 from planner.plan.document import digest_of
+from planner.plan.others.other_plans import Labels, Previous, held_nodes, nodes_of_units, offer_key, told_apart
+from planner.plan.others.stability import changed_nodes
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 from tests.verified import errors, follow_schema
@@ -303,3 +307,28 @@ def test_no_more_is_rented_for_the_last_hours_than_one_may_expect_to_get() -> No
     assert rows_of(one)[1]["devices"] <= stock.devices < rows_of(other)[1]["devices"]
     assert (other["summary"]["cost_microusd"] or 0) < (one["summary"]["cost_microusd"] or 0)
     assert not errors(other)
+
+
+def test_who_stays_with_a_switch_holds_the_nodes_of_both_its_parts() -> None:
+    """Nothing changes where the same is asked again, and a plan that gives up its spot part changes that."""
+    before = solve(asked(), world()).document
+    again = solve(asked(), world(), previous=Previous(document=before, share=0.01)).document
+    assert switched(again)
+    assert again["others"]["previous"]["changed_nodes"] == 0
+    own = told_apart(enumerate_candidates(asked(), world(), load_model), Labels(key=offer_key), nodes=True)
+    held = held_nodes(before)
+    nodes, there = nodes_of_units(own, held)
+    assert there.keys() == held.keys() == {("job0", row["offer"]) for row in rows_of(before)}
+    mine = [column for column in range(len(nodes)) if all(there[key][column] == count for key, count in held.items())]
+    assert mine
+    assert all(changed_nodes(nodes, [(held[key], there[key]) for key in held], unit(len(nodes), column)) == 0
+               for column in mine)  # fmt: skip
+    alone = next(column for column in range(len(nodes)) if int(own.rows[column]) not in own.tables["job0"].switches)
+    spot = next(row for row in rows_of(before) if row["price_model"] == "spot")
+    changed = changed_nodes(nodes, [(held[key], there[key]) for key in held], unit(len(nodes), alone))
+    assert changed == spot["count"] + abs(int(nodes[alone]) - rows_of(before)[1]["count"])
+
+
+def unit(columns: int, column: int) -> IntArray:
+    """One unit of a column."""
+    return np.eye(columns, dtype=np.int64)[column]

@@ -6,7 +6,7 @@ were listed: those not dominated by a column *of the same label*, a label being 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +120,7 @@ def device_key(candidates: Candidates, workload: str, row: int) -> Key:
 
 
 def offer_key(candidates: Candidates, workload: str, row: int) -> Key:
-    """Workload and offer.
+    """Workload and offer; of a mix each of its offers, with its nodes.
 
     Parameters
     ----------
@@ -131,7 +131,10 @@ def offer_key(candidates: Candidates, workload: str, row: int) -> Key:
     row
         Of its table.
     """
-    return workload, candidates.tables[workload].sites[row].offer.id
+    parts = parts_of(candidates, workload, row)
+    if len(parts) == 1:
+        return workload, parts[0][0].offer.id
+    return workload, *(f"{nodes} {site.offer.id}" for site, nodes in parts)
 
 
 def told_apart(candidates: Candidates, labels: Labels, *, nodes: bool) -> Candidates:
@@ -305,10 +308,10 @@ class Staying:
 
     def solved(self, candidates: Candidates) -> Solution:
         """The plan that stays, of candidates made `ready`."""
-        program, groups = candidates.program, self.labels.of(candidates)
-        held = held_nodes(self.previous.document)
-        known = {self.labels.numbers[key]: n for key, n in held.items() if key in self.labels.numbers}
-        lost = sum(n for key, n in held.items() if key not in self.labels.numbers)
+        program, held = candidates.program, held_nodes(self.previous.document)
+        nodes, there = nodes_of_units(candidates, held)
+        known = [(held[key], each) for key, each in there.items()]
+        lost = sum(n for key, n in held.items() if key not in there)
         best = _asked(replace(program, objective=("cost",)), self.options, cost_only=True)
         if not best.has_plan:
             return best
@@ -320,9 +323,9 @@ class Staying:
         move = self.previous.move_microusd
         stay: Stay
         if move is not None:
-            stay = with_move_cost(replace(program, objective=("cost",)), groups, known, move, solve)
+            stay = with_move_cost(replace(program, objective=("cost",)), nodes, known, move, solve)
         else:
-            stay = fewest_changes(program, groups, known, most_microusd(best.cost_microusd, self.previous.share), solve)
+            stay = fewest_changes(program, nodes, known, most_microusd(best.cost_microusd, self.previous.share), solve)
         self.changed = None if stay.changed is None else stay.changed + lost
         return stay.solution  # proven for what was asked: of the plans that stay the best one
 
@@ -337,6 +340,40 @@ def held_nodes(document: PlanDocument) -> dict[Key, int]:
     for node in document.get("shared_nodes", []):
         held[NODES, str(node["offer"])] = int(node["count"])
     return held
+
+
+def nodes_of_units(candidates: Candidates, held: Iterable[Key]) -> tuple[IntArray, dict[Key, IntArray]]:
+    """Nodes that a unit of each column has: at all its offers together, and at each offer that a workload held.
+
+    Parameters
+    ----------
+    candidates
+        The columns are those of its program.
+    held
+        Keys of `held_nodes`; what no column has is left out of the answer.
+
+    Returns
+    -------
+    (columns,) nodes, 0 of what is bought ahead; and (columns,) nodes by key.
+    """
+    program, shared = candidates.program, candidates.shared
+    nodes, wanted = np.zeros(program.column_count, dtype=np.int64), set(held)
+    there: dict[Key, IntArray] = {}
+    for task in program.tasks:
+        for column in range(task.first, task.stop) if shared or task.kind != "optional" else ():
+            if shared is not None and shared.site[column] >= 0:  # nodes count, not what stands on them
+                name = NODES if task.kind == "optional" else task.name
+                found = [(name, shared.sites[int(shared.site[column])].offer.id, int(program.nodes[column]))]
+            elif task.kind != "optional":
+                parts = parts_of(candidates, task.name, int(candidates.rows[column]))
+                found = [(task.name, site.offer.id, count) for site, count in parts]
+            else:
+                found = []
+            for name, offer, count in found:
+                nodes[column] += count
+                if (name, offer) in wanted:
+                    there.setdefault((name, offer), np.zeros_like(nodes))[column] += count
+    return nodes, there
 
 
 def previous_document(staying: Staying, document: PlanDocument) -> others.Previous:

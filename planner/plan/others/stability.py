@@ -9,7 +9,7 @@ cost and changes are made least together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +19,7 @@ from planner.carriers import dataclass
 from planner.optimize.solve import Solution
 from planner.plan.others.added import row_of, trimmed, with_columns
 
-Held = Mapping[int, int]  # nodes of the plan before, by group of columns
+Held = Sequence[tuple[int, IntArray]]  # of a (workload, offer): nodes of the plan before, (columns,) those of a unit
 STAYED = "changed nodes"
 
 
@@ -31,39 +31,40 @@ class Stay:
     changed: int | None  # None = not proven fewest
 
 
-def changed_nodes(program: Program, groups: IntArray, held: Held, units: IntArray) -> int:
-    """Sum of |r - r'| over the groups of columns (-1 = none).
+def changed_nodes(nodes: IntArray, held: Held, units: IntArray) -> int:
+    """Sum of |r - r'| over the (workload, offer) pairs.
 
     Parameters
     ----------
-    program
-        Says how many nodes a unit of each column has.
-    groups
-        (columns,) a number for each (workload, offer); -1 where nothing is held.
+    nodes
+        (columns,) of a unit of each column, at all its offers together; 0 where none count.
     held
-        Nodes that the plan before had of each group.
+        Nodes that the plan before had, and of which column's units they are.
     units
         (columns,) units of each column in the plan.
     """
-    now: dict[int, int] = dict.fromkeys(held, 0)
-    for column in np.flatnonzero(units):
-        group = int(groups[column])
-        if group >= 0:
-            now[group] = now.get(group, 0) + int(units[column]) * int(program.nodes[column])
-    return sum(abs(nodes - held.get(group, 0)) for group, nodes in now.items())
+    now = [int(each @ units) for _, each in held]
+    new = int(nodes @ units) - sum(now)  # where the plan before had none
+    return new + sum(abs(there - before) for there, (before, _) in zip(now, held))
 
 
-def fewest_changes(program: Program, groups: IntArray, held: Held, most: int, solve: Callable[..., Solution]) -> Stay:
+def fewest_changes(program: Program, nodes: IntArray, held: Held, most: int, solve: Callable[..., Solution]) -> Stay:
     """The plan of fewest changed nodes that costs at most `most` micro-dollars, best by the program's objective.
 
     Parameters
     ----------
-    groups
-        (columns,) a number for each (workload, offer); -1 where nothing is held.
+    program
+        What is asked of.
+    nodes
+        (columns,) of a unit of each column, at all its offers together; 0 where none count.
     held
-        Nodes that the plan before had of each group.
+        Nodes that the plan before had, and of which column's units they are.
+    most
+        Cost of a plan at most.  [micro-USD]
+    solve
+        Solves a program.
     """
-    grown, weights, known = _with_losses(program, groups, held)
+    grown, weights, known = _with_losses(program, nodes, held)
     paid = np.flatnonzero(program.cost_microusd)
     within = replace(grown, rows=(*grown.rows, row_of("within", most, (paid, program.cost_microusd[paid]))))
     first = solve(replace(within, carbon_mg=weights, objective=("carbon",)), cost_only=True)
@@ -78,7 +79,7 @@ def fewest_changes(program: Program, groups: IntArray, held: Held, most: int, so
 
 
 def with_move_cost(
-    program: Program, groups: IntArray, held: Held, microusd: int, solve: Callable[..., Solution]
+    program: Program, nodes: IntArray, held: Held, microusd: int, solve: Callable[..., Solution]
 ) -> Stay:
     """The plan of least cost + `microusd` for every node changed.
 
@@ -86,10 +87,10 @@ def with_move_cost(
     ----------
     program
         What is asked of; cost comes first of its criteria.
-    groups
-        (columns,) a number for each (workload, offer); -1 where nothing is held.
+    nodes
+        (columns,) of a unit of each column, at all its offers together; 0 where none count.
     held
-        Nodes that the plan before had of each group.
+        Nodes that the plan before had, and of which column's units they are.
     microusd
         For one node more or less.  [micro-USD]
     solve
@@ -99,27 +100,27 @@ def with_move_cost(
     -------
     The plan at its own cost, without what the changes are charged.
     """
-    grown, weights, known = _with_losses(program, groups, held)
+    grown, weights, known = _with_losses(program, nodes, held)
     charged = replace(grown, cost_microusd=grown.cost_microusd + microusd * weights)
     found = trimmed(solve(charged), program.column_count)
     if not found.has_plan:
         return Stay(solution=found, changed=None)
     cost = sum(int(c) * int(u) for c, u in zip(program.cost_microusd, found.units) if u)
     bound = None if found.bound_microusd is None else found.bound_microusd - (found.cost_microusd - cost)
-    changed = changed_nodes(program, groups, held, found.units)
+    changed = changed_nodes(nodes, held, found.units)
     assert found.cost_microusd - cost == microusd * (changed + known)
     stages = tuple((name, cost if name == "cost" else value) for name, value in found.stages)
     return Stay(solution=replace(found, cost_microusd=cost, bound_microusd=bound, stages=stages), changed=changed)
 
 
-def _with_losses(program: Program, groups: IntArray, held: Held) -> tuple[Program, IntArray, int]:
-    """The program with a column for the nodes lost of each group, the weight of every column, and sum of r'."""
-    kept = sorted(group for group, nodes in held.items() if nodes > 0)
-    grown, losses = with_columns(program, "~nodes given back", [held[group] for group in kept])
+def _with_losses(program: Program, nodes: IntArray, held: Held) -> tuple[Program, IntArray, int]:
+    """The program with a column for the nodes lost of each pair, the weight of every column, and sum of r'."""
+    kept = [one for one in held if one[0] > 0]
+    grown, losses = with_columns(program, "~nodes given back", [before for before, _ in kept])
     rows = []
-    for place, group in enumerate(kept):
-        columns = np.flatnonzero(groups == group)
+    for place, (before, each) in enumerate(kept):
+        columns = np.flatnonzero(each)
         mine = losses[place : place + 1]
-        rows.append(row_of("given back", -held[group], (columns, -program.nodes[columns]), (mine, -1)))
-    weights = np.concatenate([np.where(groups >= 0, program.nodes, 0), np.full(len(kept), 2, dtype=np.int64)])
-    return replace(grown, rows=(*grown.rows, *rows)), weights, sum(held[group] for group in kept)
+        rows.append(row_of("given back", -before, (columns, -each[columns]), (mine, -1)))
+    weights = np.concatenate([nodes, np.full(len(kept), 2, dtype=np.int64)])
+    return replace(grown, rows=(*grown.rows, *rows)), weights, sum(before for before, _ in kept)
