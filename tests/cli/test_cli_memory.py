@@ -173,6 +173,9 @@ def test_formats_agree(run: Run) -> None:
         (("gpt2-xl", "--tp", "3"), "out-of-range"),
         (("gpt2-xl", "--pp", "49"), "out-of-range"),
         (("gpt2-xl", "--ep", "2"), "out-of-range"),
+        (("gpt2-xl", "--serve", "--ep", "2"), "out-of-range"),
+        (("mixtral-8x7b", "--serve", "--tp", "4", "--ep", "3"), "out-of-range"),
+        (("mixtral-8x7b", "--serve", "--ep", "8"), "out-of-range"),  # eight ranks on one device
         (("gpt2-xl", "--devices", "6", "--tp", "5", "--dp", "2"), "wrong-split"),
         (("gpt2-xl", "--optimizer", "adamm"), "unknown-optimizer"),
         (("gpt2-xl", "--serve", "--weights", "fp7"), "unknown-format"),

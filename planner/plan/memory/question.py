@@ -136,15 +136,21 @@ def check_training(question: TrainingQuestion) -> None:
     layers = max(question.arch.layer_count, 1)
     if question.pp > layers:
         raise UsageError.of("out-of-range", f"--pp {question.pp}: {question.arch.name} has {layers} layers")
-    heads = [group.query_heads for group in question.arch.layers]
-    if any(count % question.tp for count in heads):
-        raise UsageError.of("out-of-range", f"--tp {question.tp} does not divide {heads[0]} query heads")
-    experts = [group.experts for group in question.arch.layers if group.experts]
-    if question.ep > 1 and (not experts or any(count % question.ep for count in experts)):
-        what = f"{experts[0]} experts" if experts else "a model without experts"
-        raise UsageError.of("out-of-range", f"--ep {question.ep} does not divide {what}")
+    check_shards(question.arch, question.tp, question.ep)
     if (question.dp * question.cp * question.tp) % question.ep:
         raise UsageError.of("out-of-range", f"--ep {question.ep} does not divide dp × cp × tp")
+
+
+def check_shards(arch: Architecture, tp: int, ep: int) -> None:
+    """Refuse splits of tensors and of experts that some layer of a model does not allow."""
+    undivided = next((group.query_heads for group in arch.layers if group.query_heads % tp), 0)
+    if undivided:
+        raise UsageError.of("out-of-range", f"--tp {tp} does not divide {undivided} query heads")
+    experts = [group.experts for group in arch.layers if group.experts]
+    undivided = next((count for count in experts if count % ep), 0)
+    if undivided or (ep > 1 and not experts):
+        what = f"{undivided} experts" if experts else "a model without experts"
+        raise UsageError.of("out-of-range", f"--ep {ep} does not divide {what}")
 
 
 def training_document(

@@ -31,7 +31,7 @@ from planner.plan.memory.model import (
     ServingMemoryTold,
     WaysOut,
 )
-from planner.plan.memory.question import largest, model_head, single_layers
+from planner.plan.memory.question import check_shards, largest, model_head, single_layers
 from planner.plan.memory.rules import serving_rules
 from planner.plan.memory.ways import card_devices, change_told, unfit
 
@@ -140,9 +140,10 @@ def serving_document(
 
 
 def _check_split(question: ServingQuestion) -> None:
-    heads = question.arch.layers[0].query_heads
-    if heads % question.tp:
-        raise UsageError.of("out-of-range", f"--tp {question.tp} does not divide {heads} query heads")
+    check_shards(question.arch, question.tp, question.ep)
+    if question.tp % question.ep:
+        hint = f"experts lie on the ranks of a replica: --tp {question.ep} has as many"
+        raise UsageError.of("out-of-range", f"--ep {question.ep} does not divide --tp {question.tp}", hint=hint)
     if question.pp > question.arch.layer_count:
         raise UsageError.of("out-of-range", f"--pp {question.pp}: there are {question.arch.layer_count} layers")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from planner.plan.asked import currency_of
 from planner.report.model import ReportDocument
 from planner.report.workbook.book import Book
 from planner.report.workbook.money import allocation_sheet, price_sheet
@@ -20,7 +19,7 @@ def workbook(report: ReportDocument) -> bytes:
     never a formula. A report without a plan has no sheets of money.
     """
     plan, budget = report["plan"], report["budget"]
-    book = Book(currency_of(plan))
+    book = Book()
     summary, row = summary_sheet(book, report), FIRST
     if budget is not None:
         rows = rows_of(budget)

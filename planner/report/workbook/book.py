@@ -20,8 +20,8 @@ _OPTIONS = {
     "in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False,
 }  # fmt: skip
 _FONT = {"font_name": "Calibri", "font_size": 10, "valign": "top"}
-_MONEY = {"USD": '$#,##0.00;[Red]-$#,##0.00;"–"', "EUR": '#,##0.00 "EUR";[Red]-#,##0.00 "EUR";"–"'}
-_PRICE = {"USD": "$#,##0.0000##", "EUR": '#,##0.0000## "EUR"'}
+_MONEY = '$#,##0.00;[Red]-$#,##0.00;"–"'
+_PRICE = "$#,##0.0000##"
 _HEAD: dict[str, Any] = {"bold": True, "bottom": 1, "text_wrap": True, "bg_color": "#E8EEF4", "valign": "bottom"}
 _CHANGEABLE = {"font_color": "#0000FF", "bg_color": "#FFF8DC"}
 _PAPER_A4 = 9
@@ -31,7 +31,7 @@ _TITLE_POINTS = 22  # height of a row
 class Book:
     """A workbook in memory."""
 
-    def __init__(self, currency: str = "USD") -> None:
+    def __init__(self) -> None:
         import xlsxwriter
 
         self._buffer = BytesIO()
@@ -50,15 +50,15 @@ class Book:
             "hours": {"num_format": '#,##0.00;-#,##0.00;"–"'},
             "number": {"num_format": "General"},
             "share": {"num_format": "0.00%"},
-            "money": {"num_format": _MONEY.get(currency, _MONEY["USD"])},
-            "sum": {"num_format": _MONEY.get(currency, _MONEY["USD"]), "bold": True, "top": 1},
-            "line sum": {"num_format": _MONEY.get(currency, _MONEY["USD"]), "bold": True},
+            "money": {"num_format": _MONEY},
+            "sum": {"num_format": _MONEY, "bold": True, "top": 1},
+            "line sum": {"num_format": _MONEY, "bold": True},
             "price": {
-                "num_format": _PRICE.get(currency, _PRICE["USD"]),
+                "num_format": _PRICE,
                 "font_color": "#0000FF",
                 "bg_color": "#FFF8DC",
             },
-            "priced": {"num_format": _PRICE.get(currency, _PRICE["USD"])},
+            "priced": {"num_format": _PRICE},
             "input": {"num_format": "General", **_CHANGEABLE},
             "input share": {"num_format": "0.00%", **_CHANGEABLE},
         }
