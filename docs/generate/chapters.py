@@ -19,8 +19,7 @@ _SIZE_AND_WORK = """\
 Everything begins with two counts: how many weights a model has, and how many operations one token costs. Both
 are sums over the matrices of the model's layers, read from its configuration, so that grouped-query attention,
 latent attention, experts, sliding windows and linear attention are counted as they are and not as a GPT of the
-same size. The closed forms of the papers are kept beside the sums: they check them, and serve where only the
-size of a model is known.
+same size. The closed forms of the papers check the sums, in the tests (`tests/published/equations`).
 
 Two conventions matter when figures of different sources are compared. *Model* FLOPs are what the mathematics
 needs, *hardware* FLOPs add what recomputation repeats; and attention is counted in full or causally. Tokens per
@@ -35,7 +34,7 @@ error band, is no more than what the device can hand out.
 Activations are counted matrix by matrix, because optimisers of memory act on single matrices: flash attention
 does away with the scores, selective recomputation with the attention core, full recomputation with all but the
 layer's input. The closed forms of Korthikanti et al. are the published answer for GPT layers and check the
-sums. How many micro-batches are alive at once is a matter of the pipeline's schedule: [training
+sums, in the tests. How many micro-batches are alive at once is a matter of the pipeline's schedule: [training
 time](training-time.md)."""
 
 _TRAINING_TIME = """\
@@ -91,7 +90,6 @@ CHAPTERS = (
         introduction=_SIZE_AND_WORK,
         rooms=(
             "parameters",
-            "closed_forms",
             "flops",
             "linear_attention",
             "state_space",
@@ -108,7 +106,6 @@ CHAPTERS = (
             "device_memory",
             "activations",
             "layer_parts",
-            "gpt_activations",
         ),
     ),
     Chapter(

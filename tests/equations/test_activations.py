@@ -6,22 +6,29 @@ import numpy as np
 import pytest
 
 from planner.equations import activations as act
-from planner.equations import gpt_activations as gpt
 from planner.equations import pipeline
+from tests.published.equations.activations import embedding_dropout_bytes, final_norm_bytes, operator_recompute_bytes
+from tests.published.equations.gpt_activations import (
+    gpt_layer_bytes,
+    gpt_layer_selective_bytes,
+    gpt_layer_sequence_parallel_bytes,
+    gpt_layer_tensor_parallel_bytes,
+)
+from tests.published.equations.pipeline import in_flight_1f1b, interleaved_memory_factor
 
 
 def test_general_form_is_the_gpt_form_where_both_hold() -> None:
     s, b, h, a, t = 2048, 4, 6144, 64, 8
     general = act.layer_activation_bytes(s * b, h, a, a, h // a, 4 * h, 0, t, t, 1, 0)
-    assert general == gpt.gpt_layer_selective_bytes(s, b, h, t)
+    assert general == gpt_layer_selective_bytes(s, b, h, t)
     scores = act.attention_score_bytes(s, b, a, t)
-    assert general + scores == pytest.approx(gpt.gpt_layer_sequence_parallel_bytes(s, b, h, a, t))
+    assert general + scores == pytest.approx(gpt_layer_sequence_parallel_bytes(s, b, h, a, t))
 
 
 def test_tensor_parallel_form_without_splitting_is_the_plain_form() -> None:
-    plain = gpt.gpt_layer_bytes(2048, 1, 12288, 96)
-    assert gpt.gpt_layer_tensor_parallel_bytes(2048, 1, 12288, 96, 1) == plain
-    assert gpt.gpt_layer_sequence_parallel_bytes(2048, 1, 12288, 96, 1) == plain
+    plain = gpt_layer_bytes(2048, 1, 12288, 96)
+    assert gpt_layer_tensor_parallel_bytes(2048, 1, 12288, 96, 1) == plain
+    assert gpt_layer_sequence_parallel_bytes(2048, 1, 12288, 96, 1) == plain
 
 
 def test_hand_count_of_a_gated_layer() -> None:
@@ -39,18 +46,18 @@ def test_founding_gap_to_the_gpt_form() -> None:
     unit = 32 * 1000 * 1600
     rule = 2 * act.founding_activation_values(1600, 32, 1000, 1) / unit
     assert rule == 24
-    assert gpt.gpt_layer_selective_bytes(**shape, tensor_parallel=1) / unit / rule == pytest.approx(1.4, abs=0.02)
-    assert gpt.gpt_layer_bytes(**shape, heads=25) / unit / rule == pytest.approx(4.67, abs=0.01)
+    assert gpt_layer_selective_bytes(**shape, tensor_parallel=1) / unit / rule == pytest.approx(1.4, abs=0.02)
+    assert gpt_layer_bytes(**shape, heads=25) / unit / rule == pytest.approx(4.67, abs=0.01)
 
 
 @pytest.mark.parametrize(("p", "v", "m"), [(8, 3, 64), (35, 3, 280), (4, 2, 16)])
 def test_interleaved_first_stage_is_the_published_factor(p: int, v: int, m: int) -> None:
-    assert pipeline.in_flight_micro_batches(m, p, v) == pytest.approx(p * pipeline.interleaved_memory_factor(p, v))
+    assert pipeline.in_flight_micro_batches(m, p, v) == pytest.approx(p * interleaved_memory_factor(p, v))
 
 
 def test_in_flight_of_schedules() -> None:
     stages = np.arange(4)
-    assert pipeline.in_flight_1f1b(8, 4, stages).tolist() == [4, 3, 2, 1]
+    assert in_flight_1f1b(8, 4, stages).tolist() == [4, 3, 2, 1]
     assert pipeline.in_flight_micro_batches(8, 4, 1, stages).tolist() == [4, 3, 2, 1]
     assert pipeline.in_flight_micro_batches(2, 4, 1, 0) == 2
     assert pipeline.in_flight_micro_batches(6, 1, 1, 0) == 1
@@ -76,8 +83,8 @@ def test_fp8_keeps_norms_and_products_narrow_and_the_attention_output_twice() ->
 
 
 def test_operator_recompute_and_edges() -> None:
-    assert act.operator_recompute_bytes(100) == pytest.approx(60)
+    assert operator_recompute_bytes(100) == pytest.approx(60)
     assert act.logits_bytes(16384, 128256, 1, 12) / 2**30 == pytest.approx(23.5, abs=0.1)
-    assert act.embedding_dropout_bytes(10, 64, 4, 2) == 10 * 64 * 4 / 2
-    assert act.final_norm_bytes(10, 64, 2) == 4 * 10 * 64 / 2
+    assert embedding_dropout_bytes(10, 64, 4, 2) == 10 * 64 * 4 / 2
+    assert final_norm_bytes(10, 64, 2) == 4 * 10 * 64 / 2
     assert act.mla_activation_bytes(1, 2, 3, 5, 7, 11, 1) == 2 * 2 * (2 * 3 + 2 * 5) + 2 * (7 + 11)

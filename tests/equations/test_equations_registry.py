@@ -8,23 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import doctest
-import importlib
 import inspect
 import io
-import pkgutil
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
-import planner.equations
 from planner.equations.registry import REGISTRY
+from tests.published.comparer import register_all
 
-MODULES = [
-    importlib.import_module(f"planner.equations.{module.name}")
-    for module in pkgutil.iter_modules(planner.equations.__path__)
-]
+MODULES = register_all()
 SECTIONS = ("Parameters", "Returns", "Notes", "References", "Examples")
 
 # Where the first docstring example cannot be taken as it is (it makes no call, or with arrays).

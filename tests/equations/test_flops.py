@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from planner.architecture.load import coarse_model, list_presets, load_model
 from planner.architecture.work import prefill_flop_per_token, training_flop_per_token
-from planner.equations import closed_forms, flops
+from planner.equations import flops
+from tests.published.equations.closed_forms import gpt_full_recompute_flop, gpt_model_flop, gpt_selective_recompute_flop
+from tests.published.equations.flops import (
+    causal_attention_training_flop_per_token,
+    full_attention_training_flop_per_token,
+    lora_training_flop_per_token,
+)
 
 GPT = [(22e9, 48, 64, 6144), (175e9, 96, 96, 12288), (530e9, 105, 128, 20480), (1e12, 128, 160, 25600)]
 
@@ -23,14 +29,14 @@ def gpt_parts(layers: int, heads: int, hidden: int) -> tuple[float, float, float
 @pytest.mark.parametrize(("_", "layers", "heads", "hidden"), GPT)
 def test_full_recompute_is_narayanan_eq_3(_: float, layers: int, heads: int, hidden: int) -> None:
     weights, head, core = gpt_parts(layers, heads, hidden)
-    closed = closed_forms.gpt_full_recompute_flop(1, 2048, layers, hidden, 51200) / 2048
+    closed = gpt_full_recompute_flop(1, 2048, layers, hidden, 51200) / 2048
     assert flops.hardware_flop_per_token(weights, head, core, 2) == pytest.approx(float(closed), rel=1e-12)
 
 
 @pytest.mark.parametrize(("_", "layers", "heads", "hidden"), GPT)
 def test_no_recompute_is_korthikanti_eq_7(_: float, layers: int, heads: int, hidden: int) -> None:
     weights, head, core = gpt_parts(layers, heads, hidden)
-    closed = closed_forms.gpt_model_flop(1, 2048, layers, hidden, 51200) / 2048
+    closed = gpt_model_flop(1, 2048, layers, hidden, 51200) / 2048
     assert flops.model_flop_per_token(weights + head, core) == pytest.approx(float(closed), rel=1e-12)
     assert flops.hardware_flop_per_token(weights, head, core, 0) == pytest.approx(float(closed), rel=1e-12)
 
@@ -39,8 +45,8 @@ def test_no_recompute_is_korthikanti_eq_7(_: float, layers: int, heads: int, hid
 def test_selective_recompute_adds_a_third_of_what_eq_8_adds(_: float, layers: int, heads: int, hidden: int) -> None:
     """The text of Korthikanti et al. repeats 4 B s^2 h FLOPs a layer; their eq. 8 adds 12."""
     weights, head, core = gpt_parts(layers, heads, hidden)
-    model = closed_forms.gpt_model_flop(1, 2048, layers, hidden, 51200) / 2048
-    printed = closed_forms.gpt_selective_recompute_flop(1, 2048, layers, hidden, 51200) / 2048 - model
+    model = gpt_model_flop(1, 2048, layers, hidden, 51200) / 2048
+    printed = gpt_selective_recompute_flop(1, 2048, layers, hidden, 51200) / 2048 - model
     ours = flops.hardware_flop_per_token(weights, head, core, 1) - model
     assert 3 * ours == pytest.approx(float(printed), rel=1e-9)
 
@@ -63,23 +69,23 @@ def test_window_has_the_right_limits() -> None:
 
 @given(st.integers(1, 200), st.integers(1, 200), st.integers(1, 256), st.integers(1, 10**6))
 def test_causal_is_half_of_full(layers: int, heads: int, size: int, sequence: int) -> None:
-    full = flops.full_attention_training_flop_per_token(layers, heads, size, sequence)
+    full = full_attention_training_flop_per_token(layers, heads, size, sequence)
     assert full == pytest.approx(12.0 * layers * heads * size * sequence, rel=1e-12)
-    assert flops.causal_attention_training_flop_per_token(layers, heads, size, sequence) == full / 2
+    assert causal_attention_training_flop_per_token(layers, heads, size, sequence) == full / 2
 
 
 def test_attention_share_at_8192() -> None:
     """s / (6 h) at s = 8192, h = 4096: +33 % in full, +17 % causal, over 72 L h^2 of a GPT layer."""
     linear = flops.linear_training_flop_per_token(12 * 4096**2)
-    assert flops.full_attention_training_flop_per_token(1, 32, 128, 8192) / linear == pytest.approx(0.33, abs=0.005)
-    assert flops.causal_attention_training_flop_per_token(1, 32, 128, 8192) / linear == pytest.approx(0.17, abs=0.005)
+    assert full_attention_training_flop_per_token(1, 32, 128, 8192) / linear == pytest.approx(0.33, abs=0.005)
+    assert causal_attention_training_flop_per_token(1, 32, 128, 8192) / linear == pytest.approx(0.17, abs=0.005)
 
 
 def test_adapters_cost_less_than_full_training_and_more_than_a_forward() -> None:
     frozen, adapters, core = 8e9, 42e6, 1e9
-    lora = flops.lora_training_flop_per_token(frozen, adapters, core)
+    lora = lora_training_flop_per_token(frozen, adapters, core)
     assert flops.linear_forward_flop_per_token(frozen) < lora < flops.model_flop_per_token(frozen + adapters, core)
-    assert flops.lora_training_flop_per_token(0, adapters) == flops.linear_training_flop_per_token(adapters)
+    assert lora_training_flop_per_token(0, adapters) == flops.linear_training_flop_per_token(adapters)
 
 
 @pytest.mark.parametrize("name", list_presets())

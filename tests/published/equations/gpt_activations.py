@@ -11,45 +11,6 @@ import numpy as np
 from planner.equations.registry import FloatOrArray, as_float, equation
 
 
-@equation("EQ-ACT-1")
-def gpt_layer_bytes(
-    sequence_length: FloatOrArray, micro_batch: FloatOrArray, hidden_size: FloatOrArray, heads: FloatOrArray
-) -> FloatOrArray:
-    """Activations of a GPT layer on one device, nothing recomputed.
-
-    Parameters
-    ----------
-    sequence_length
-        Tokens s of a sequence.  [tokens]
-    micro_batch
-        Sequences b of a micro-batch.  [sequences]
-    hidden_size
-        Width h.  [values]
-    heads
-        Attention heads a.  [count]
-
-    Returns
-    -------
-    Bytes kept for the backward pass.  [B]
-
-    Notes
-    -----
-    Eq. (1):  s b h (34 + 5 a s / h)
-
-    References
-    ----------
-    [1] V. Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models,"
-        MLSys 2023, arXiv 2205.05198, eq. 1.
-
-    Examples
-    --------
-    >>> round(48 * float(gpt_layer_bytes(1000, 32, 1600, 25)) / 1e9, 2)
-    275.56
-    """
-    s, h = as_float(sequence_length), as_float(hidden_size)
-    return s * micro_batch * h * (34.0 + 5.0 * as_float(heads) * s / h)
-
-
 @equation("EQ-ACT-2")
 def gpt_layer_tensor_parallel_bytes(
     sequence_length: FloatOrArray,
@@ -164,3 +125,42 @@ def gpt_layer_selective_bytes(
     t = as_float(tensor_parallel)
     kept = np.where(as_float(sequence_parallel) > 0, 34.0 / t, 10.0 + 24.0 / t)
     return as_float(sequence_length) * micro_batch * hidden_size * kept
+
+
+@equation("EQ-ACT-1")
+def gpt_layer_bytes(
+    sequence_length: FloatOrArray, micro_batch: FloatOrArray, hidden_size: FloatOrArray, heads: FloatOrArray
+) -> FloatOrArray:
+    """Activations of a GPT layer on one device, nothing recomputed.
+
+    Parameters
+    ----------
+    sequence_length
+        Tokens s of a sequence.  [tokens]
+    micro_batch
+        Sequences b of a micro-batch.  [sequences]
+    hidden_size
+        Width h.  [values]
+    heads
+        Attention heads a.  [count]
+
+    Returns
+    -------
+    Bytes kept for the backward pass.  [B]
+
+    Notes
+    -----
+    Eq. (1):  s b h (34 + 5 a s / h)
+
+    References
+    ----------
+    [1] V. Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models,"
+        MLSys 2023, arXiv 2205.05198, eq. 1.
+
+    Examples
+    --------
+    >>> round(48 * float(gpt_layer_bytes(1000, 32, 1600, 25)) / 1e9, 2)
+    275.56
+    """
+    s, h = as_float(sequence_length), as_float(hidden_size)
+    return s * micro_batch * h * (34.0 + 5.0 * as_float(heads) * s / h)

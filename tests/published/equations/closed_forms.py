@@ -1,6 +1,6 @@
 """Closed forms of papers: GPT parameters and FLOPs of a step, the rules of six and of eight.
 
-They need a shape or a size only, and check the sums over matrices in `parameters.py` and `flops.py`.
+They need a shape or a size only, and check the sums of `planner.equations.parameters` and `flops`.
 """
 
 from __future__ import annotations
