@@ -37,7 +37,7 @@ def test_pages_of_chapters_that_are_gone_are_gone(pages: dict[str, str]) -> None
 def test_every_equation_has_a_section_of_its_own(pages: dict[str, str]) -> None:
     text = "\n".join(text for name, text in pages.items() if name.startswith("model/"))
     mine = [one for one, each in REGISTRY.items() if each.__module__.startswith("planner.")]
-    assert len(mine) > 200
+    assert len(mine) > 150
     for identifier in mine:
         assert text.count(f"### {identifier}\n") == 1
         assert f"#{identifier.lower()})" in pages["model.md"]

@@ -6,16 +6,19 @@ example of its docstring. An id that has neither fails.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import doctest
 import inspect
 import io
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import planner
 from planner.equations.registry import REGISTRY
 from tests.published.comparer import register_all
 
@@ -159,3 +162,16 @@ def test_a_missing_sample_fails() -> None:
             sample("EQ-TEST-0")
     finally:
         del REGISTRY["EQ-TEST-0"]
+
+
+def test_what_no_prediction_is_made_of_stands_with_the_tests() -> None:
+    """The planner's equations are all used by it; those that only check others live in tests/published/equations."""
+    package = Path(planner.__file__).parent
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in package.rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    used = {node.id for node in nodes if isinstance(node, ast.Name)} | {
+        node.attr for node in nodes if isinstance(node, ast.Attribute)
+    }
+    mine = {each.__name__ for each in REGISTRY.values() if each.__module__.startswith("planner.")}
+    assert len(mine) > 150
+    assert mine <= used, sorted(mine - used)
