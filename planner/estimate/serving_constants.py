@@ -14,6 +14,7 @@ from planner.carriers import dataclass
 from planner.catalog.model import Band, Catalog, Device, ServingCalibration
 from planner.equations.registry import FloatOrArray
 from planner.errors import InputError
+from planner.estimate.serving_formats import FORMATS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,9 +118,10 @@ def format_kind(weights: str, device: Device) -> str:
     """How many bits weights have, and whether a device computes in them; "" for 16 and 32 bits."""
     if weights in PLAIN:
         return ""
-    if weights in ("fp8", "int8", "q8_0"):
-        return "8 bits" if weights in device.peak_flop_per_s else "8 bits unpacked"
-    return "4 bits" if "fp4" in device.peak_flop_per_s and weights.endswith("fp4") else "4 bits unpacked"
+    stored = FORMATS[weights]
+    bits = "8 bits" if stored.bits >= 8 else "4 bits"
+    own = stored.compute[0]
+    return bits if own not in PLAIN and own in device.peak_flop_per_s else f"{bits} unpacked"
 
 
 def layout_kind(devices: float, pp: float, fast_devices: float, pcie: float, *, apart: bool = False) -> str:

@@ -166,7 +166,8 @@ class Demand:
     def take(self, index: NDArray[np.intp]) -> Demand:
         """The rows of `index`; the replica must know how to take rows."""
         rows = {f.name: getattr(self, f.name) for f in fields(self)}
-        parts = {name: value[index] if np.ndim(value) else value for name, value in rows.items() if name != "replica"}
+        # a number, or an array of one, is of all rows
+        parts = {n: value[index] if np.size(value) > 1 else value for n, value in rows.items() if n != "replica"}
         replica: Any = self.replica
         return Demand(replica=replica.take(index), **parts)
 

@@ -378,7 +378,8 @@ def _point(kind: type[Point], demand: Demand, goals: Mapping[str, Values]) -> tu
     (open_rows,) = np.nonzero(np.atleast_1d((low <= 0) & (high > 0)))
     if len(open_rows):
         bounds = (np.log(least), low, np.log(most), high)
-        if kind is MixedPoint and ones.size == 1 and not GIVEN & goals.keys():
+        # not where slots alone are filled: those are found of many replicas at once, and must not depend on company
+        if kind is MixedPoint and ones.size == 1 and goals and not GIVEN & goals.keys():
             bounds = _narrowed(demand, goals, bounds)
         decoding = _between(kind, demand, goals, bounds, open_rows, decoding)
     return kind.at(demand, decoding), low
@@ -426,7 +427,7 @@ def _between(
 
     def of_rows(index: NDArray[np.intp]) -> Function:
         few = demand.take(rows[index])
-        wanted = {name: goal[rows[index]] if goal.ndim else goal for name, goal in goals.items()}
+        wanted = {name: goal[rows[index]] if goal.size > 1 else goal for name, goal in goals.items()}
         return lambda where: _over(kind.at(few, np.exp(where)), wanted)
 
     whole = decoding.copy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.equations.recipes import state_recipe
 from planner.estimate.software import OLD_FAMILIES, uneven_stages
 from planner.export.header import Blank, Target
 from planner.export.launch import Model, TrainingLaunch, TrainingLayout
@@ -37,6 +38,7 @@ _OPTIMIZERS: dict[str, tuple[Option, ...]] = {
     "sgd-momentum": (("--optimizer", "sgd"), ("--sgd-momentum", "0.9")),
     "muon": (("--optimizer", "muon"),),
 }
+_NARROW_BYTES = 2.0  # of a gradient
 _FSDP = {"zero-2": "optim_grads", "zero-3": "optim_grads_params"}
 
 
@@ -120,6 +122,9 @@ def _precision_options(launch: TrainingLaunch) -> Iterator[Option]:
     precision, stack = launch.job.precision, launch.job.stack
     if precision in ("bf16", "fp8"):
         yield ("--bf16",)
+    recipe = state_recipe(launch.job.optimizer, precision, launch.job.framework)
+    if precision == "bf16" and recipe.gradient <= _NARROW_BYTES and launch.layout.sharding not in _FSDP:
+        yield ("--grad-reduce-in-bf16",)  # as planned: by default buckets of gradients are of 32 bits
     if precision == "fp16":
         yield ("--fp16",)
     if precision == "fp8":

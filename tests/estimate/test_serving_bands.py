@@ -119,6 +119,8 @@ def test_formats_and_layouts_have_kinds(catalog: Catalog) -> None:
     assert [format_kind("nvfp4", blackwell), format_kind("nvfp4", hopper), format_kind("int4", blackwell)] == [
         "4 bits", "4 bits unpacked", "4 bits unpacked",
     ]  # fmt: skip
+    # DeepSeek's own checkpoints: 8 bits, a scale for each block, and the units of fp8
+    assert [format_kind("fp8-block", hopper), format_kind("fp8-block", ampere)] == ["8 bits", "8 bits unpacked"]
     assert layout_kind(1, 1, 1, 1.0) == layout_kind(8, 1, 8, 0.0) == ""
     assert layout_kind(2, 1, 1, 0.0) == layout_kind(2, 1, 8, 1.0) == "host links"
     assert layout_kind(16, 1, 8, 0.0) == "nodes"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from planner.estimate.resolve_serving import Requests, requests_of
 from planner.estimate.serving_fleet import request_shape
 from planner.estimate.serving_mix import GRID, mixture_percentile
-from planner.estimate.serving_open import OpenLoad, RequestShape, Targets, load_at, slo_capacity
+from planner.estimate.serving_open import OpenLoad, RequestShape, Targets, largest_load, load_at, slo_capacity
 from planner.estimate.serving_requests import Mix
 from planner.scenario.load import load_scenario
 from planner.simulate import SimulatedLoad, Workload, simulate_replica
@@ -185,3 +185,22 @@ def test_rows_of_a_mix_are_what_they_are_alone() -> None:
     assert all((left >= 0).all() for left in together.margin(targets).values())
     more = load_at(engines, whole, together.requests_per_s * 1.01, 64.0)
     assert (np.min(list(more.margin(targets).values()), axis=0) < 0).all()
+
+
+def test_what_fills_the_slots_does_not_depend_on_company() -> None:
+    """A verifier looks at one replica, a search at many: a fleet that just carries its load must for both."""
+    shape, limits, steps = mix_of([0.7, 0.3], [500, 9_000], [200, 400]), np.array([37.0, 64.0, 200.0]), [0.01, 0.02, 0.03]
+    together = largest_load(Plain(step0_s=np.array(steps), sequence_s=1e-4), shape, Targets(), limits)
+    alone = [
+        float(largest_load(Plain(step0_s=step, sequence_s=1e-4), shape, Targets(), limit)[0])
+        for step, limit in zip(steps, limits)
+    ]
+    np.testing.assert_allclose(together, alone, rtol=1e-12)
+
+
+def test_classes_that_are_all_alike_are_one() -> None:
+    engine, limits = Plain(step0_s=np.array([0.01, 0.02]), sequence_s=1e-4), np.array([16.0, 64.0])
+    for targets in (Targets(), Targets(ttft_p95_s=0.5, tpot_p95_s=0.04)):
+        twice = largest_load(engine, mix_of([0.5, 0.5], [800, 800], [300, 300]), targets, limits)
+        once = RequestShape(input_tokens=800.0, output_tokens=300.0)
+        np.testing.assert_allclose(twice, largest_load(engine, once, targets, limits), rtol=1e-6)
