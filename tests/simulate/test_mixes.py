@@ -189,7 +189,11 @@ def test_rows_of_a_mix_are_what_they_are_alone() -> None:
 
 def test_what_fills_the_slots_does_not_depend_on_company() -> None:
     """A verifier looks at one replica, a search at many: a fleet that just carries its load must for both."""
-    shape, limits, steps = mix_of([0.7, 0.3], [500, 9_000], [200, 400]), np.array([37.0, 64.0, 200.0]), [0.01, 0.02, 0.03]
+    shape, limits, steps = (
+        mix_of([0.7, 0.3], [500, 9_000], [200, 400]),
+        np.array([37.0, 64.0, 200.0]),
+        [0.01, 0.02, 0.03],
+    )
     together = largest_load(Plain(step0_s=np.array(steps), sequence_s=1e-4), shape, Targets(), limits)
     alone = [
         float(largest_load(Plain(step0_s=step, sequence_s=1e-4), shape, Targets(), limit)[0])
