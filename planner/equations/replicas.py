@@ -158,9 +158,10 @@ def share_of_time_within_spares(
     """
     count, up = as_float(replicas), as_float(availability)
     spares = np.minimum(as_float(spare_replicas), count)
-    term = up**count
-    total = np.zeros(np.broadcast_shapes(count.shape, up.shape, spares.shape))
-    for down in range(int(spares.max(initial=0)) + 1):
-        total = total + np.where(down <= spares, term, 0.0)
-        term = term * np.maximum(count - down, 0.0) / (down + 1) * (1 - up) / np.where(up > 0, up, 1.0)
+    down = np.arange(int(spares.max(initial=0)) + 1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # logarithms: A^R of many replicas is less than any number
+        steps = np.log(np.maximum(count[..., None] - down[:-1], 0.0) * ((1 - up) / up)[..., None] / down[1:])
+        first = np.broadcast_to((count * np.log(up))[..., None], (*steps.shape[:-1], 1))
+        terms = np.exp(np.concatenate([first, first + np.cumsum(steps, axis=-1)], axis=-1))
+    total = np.where(down <= spares[..., None], terms, 0.0).sum(axis=-1)
     return np.where(up > 0, np.minimum(total, 1.0), np.where(spares >= count, 1.0, 0.0))

@@ -52,7 +52,17 @@ def spares_for(fleet: ServingFleet, replicas: int, devices: int) -> int:
     """
     target = fleet.availability or 0.0
     most = min(replicas, MOST_SPARES)
-    return next((k for k in range(most) if time_within_spares(fleet, replicas, k, devices) >= target), most)
+    low, high = -1, 0  # of which fewer are too few: the share of the time rises with the spares
+    while high < most and time_within_spares(fleet, replicas, high, devices) < target:
+        low, high = high, 2 * high + 1
+    high = min(high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if time_within_spares(fleet, replicas, middle, devices) < target:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def replicas_within(fleet: ServingFleet, spares: int, devices: int) -> int:
