@@ -20,7 +20,9 @@ def elsewhere_lines(document: PlanDocument) -> Iterator[str]:
         costs = "; ".join(_cost(document, one) for one in clouds)
         lacking = next((one["seller"] for one in clouds if one["cost_microusd"] is None), "")
         best = f"; --set hardware.providers={lacking} finds the best there" if lacking else ""
-        yield f" The same devices and hours   {costs}; rented by the hour here {here}{best}"
+        cheaper = any((one["dearer"] or 0) < 0 for one in clouds)
+        less = " (prices alone: its own machines may take longer)" if cheaper else ""
+        yield f" The same devices and hours   {costs}; rented by the hour here {here}{less}{best}"
     for one in told:
         if one["seller"] == MARKETPLACES and one["cost_microusd"] is not None and (one["dearer"] or 0) < 0:
             saved = words.money(document, one["here_microusd"] - one["cost_microusd"])

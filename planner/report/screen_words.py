@@ -299,7 +299,8 @@ def _trained(workload: TrainingWorkload) -> str:
         low, high = band["hours"]["p10"], band["hours"]["p90"]
         days, unit = (24, "days") if row["deadline_hours"] >= 48 else (1, "h")
         asked = words.short(row["deadline_hours"] / days)
-        done = f"{words.short(low / days)} to {words.short(high / days)} of {asked} {unit}"
+        ends = dict.fromkeys(words.short(end / days) for end in (low, high))  # a share of the peak that was stated: one
+        done = f"{' to '.join(ends)} of {asked} {unit}"
     return f"{jobs}done in {done} · {split_in_words(row)}"
 
 

@@ -144,3 +144,13 @@ def test_a_forged_comparison_is_found() -> None:
     assert errors({**other, "sha256": digest_of(other)}, known)
     del other["elsewhere"]  # as in plans of before
     assert not errors({**other, "sha256": digest_of(other)}, known)
+
+
+def test_what_is_cheaper_elsewhere_is_said_to_be_prices_alone() -> None:
+    """A provider whose own machines would take longer may look cheaper than what is proven the cheapest."""
+    told = [{"seller": "gcp", "cost_microusd": 9_000_000, "dearer": -0.1, "here_microusd": 10_000_000, "missing": [],
+             "offers": []}]  # fmt: skip
+    (line,) = elsewhere_lines({"elsewhere": told, "scenario": {}})  # type: ignore[typeddict-item]
+    assert "prices alone: its own machines may take longer" in line
+    (line,) = elsewhere_lines({"elsewhere": [{**told[0], "dearer": 0.1}], "scenario": {}})  # type: ignore[typeddict-item]
+    assert "prices alone" not in line
