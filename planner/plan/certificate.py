@@ -41,8 +41,8 @@ from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.candidates.shared_nodes import DEVICES_OF, SharedNodes
 from planner.plan.choices import Open, least_choice, open_jobs
-from planner.plan.cover import UNMET, least_cover
-from planner.plan.node_counts import Asked, least_with_whole_nodes
+from planner.plan.cover import MOST_STEPS, UNMET, least_cover
+from planner.plan.node_counts import STEPS_OF_WEIGHING, Asked, least_with_whole_nodes
 
 if TYPE_CHECKING:
     from planner.plan.model.others import FleetPrices, Prices, RequestPrices, Selection
@@ -212,8 +212,9 @@ def _with_whole_nodes(
         elif task.kind == "serving":
             earned[task.name] = [line_of(program, task, line) for part in parts[task.name] for line in part.lines]
 
-    def least(small: Program, task: Task, priced: NDArray[Any], most: NDArray[np.int64]) -> int:
-        return least_of_task(small, task, priced, most, parts[task.name]).weight
+    def least(small: Program, task: Task, priced: NDArray[Any], most: NDArray[np.int64]) -> tuple[int, int]:
+        found = least_of_task(small, task, priced, most, parts[task.name], steps=STEPS_OF_WEIGHING)
+        return found.weight, found.steps
 
     asked = Asked(
         program=program,
@@ -328,6 +329,7 @@ class Least(NamedTuple):
 
     weight: int
     units: dict[int, int] | None
+    steps: int = 0  # that the search for it took
 
 
 def least_of_task(
@@ -338,6 +340,7 @@ def least_of_task(
     parts: Sequence[Part],
     *,
     mixed: int | None = None,
+    steps: int = MOST_STEPS,
 ) -> Least:
     """The least weight of any way to meet a task alone; a bound below it where that takes too long.
 
@@ -345,6 +348,8 @@ def least_of_task(
     ----------
     mixed
         Of a job: no way that is not among the columns weighs less; None: the columns are all.
+    steps
+        That each search for the least of a fleet may take.
 
     Returns
     -------
@@ -360,13 +365,13 @@ def least_of_task(
     if task.kind == "optional":
         return Least(gained, None)
     paid = [max(weight, 0) for weight in here]
-    found = _least_fleet(program, task, paid, most, parts)
+    found = _least_fleet(program, task, paid, most, parts, steps)
     if task.min_replicas:
         level = program.level[task.first : task.stop].tolist()
         replicas = [int(r) if m == 0 else 0 for r, m in zip(program.replicas[task.first : task.stop], level)]
         least = least_cover(paid, most, [replicas], [task.min_replicas]).bound
-        found = found if found.weight >= least else Least(least, found.units)
-    return Least(gained + found.weight if found.weight < UNMET else UNMET, found.units)
+        found = found if found.weight >= least else found._replace(weight=least)
+    return found._replace(weight=gained + found.weight if found.weight < UNMET else UNMET)
 
 
 def _least_jobs(weights: Sequence[int], upper: Sequence[int], count: int) -> int:
@@ -380,7 +385,7 @@ def _least_jobs(weights: Sequence[int], upper: Sequence[int], count: int) -> int
 
 
 def _least_fleet(
-    program: Program, task: Task, weights: Sequence[int], upper: Sequence[int], parts: Sequence[Part]
+    program: Program, task: Task, weights: Sequence[int], upper: Sequence[int], parts: Sequence[Part], steps: int
 ) -> Least:
     if not weights:
         return Least(UNMET, None)
@@ -391,7 +396,7 @@ def _least_fleet(
     shares = [sum(part.share for part, any_ in zip(parts, mine) if any_) for mine in earns]
     replicas = [max(int(each), 1) for each in program.replicas[task.first : task.stop]]
     counted = np.where(program.level[task.first : task.stop] == 0, program.replicas[task.first : task.stop], 0)
-    total, units = 0, dict[int, int]()
+    total, taken, units = 0, 0, dict[int, int]()
     for number, (part, mine) in enumerate(zip(parts, lines)):
         own = [
             weight * part.share // shares[k] if earns[k][number] and shares[k] else 0
@@ -400,13 +405,13 @@ def _least_fleet(
         # the loss of spares takes as many from the replicas that are counted
         earned = [*(one for one, _ in mine), counted.tolist()]
         needs = [*(need for _, need in mine), task.min_replicas - task.spare_replicas]
-        found = least_cover(own, upper, earned, needs, replicas=replicas, spare=task.spare_replicas)
+        found = least_cover(own, upper, earned, needs, replicas=replicas, spare=task.spare_replicas, steps=steps)
         if found.bound >= UNMET:
             return Least(UNMET, None)
-        total += found.bound
+        total, taken = total + found.bound, taken + found.steps
         for k, count in (found.units or {}).items():
             units[task.first + k] = max(units.get(task.first + k, 0), count)
-    return Least(total, units)
+    return Least(total, units, taken)
 
 
 def line_of(program: Program, task: Task, entries: Sequence[RequestPrices]) -> tuple[list[int], int]:

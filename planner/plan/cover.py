@@ -46,6 +46,7 @@ class Cover:
 
     bound: int
     units: dict[int, int] | None
+    steps: int = 0  # that the search took
 
 
 def least_cover(
@@ -133,7 +134,7 @@ class _Search:
             if bound >= self.best:
                 break
             if made * (len(self.items) + 1) > self.steps:
-                return Cover(bound, self.units)
+                return Cover(bound, self.units, made * (len(self.items) + 1))
             at = node.lowest[node.item] + node.whole
             fewer, more = list(node.highest), list(node.lowest)
             fewer[node.item], more[node.item] = at, at + 1
@@ -142,7 +143,7 @@ class _Search:
                 child = self._node(lowest, highest, node.least_lost)
                 if child is not None and child.bound < self.best:
                     heapq.heappush(heap, (child.bound, made, child))
-        return Cover(self.best, self.units)
+        return Cover(self.best, self.units, made * (len(self.items) + 1))
 
     def _roots(self) -> Iterator[_Node]:
         """All covers, by the most that a loss takes from the line that is dearest without one."""

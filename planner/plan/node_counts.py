@@ -36,11 +36,12 @@ TIMES = (0, 4, 8, 11, 13, 14, 15, 16, 17, 18, 20, 24, 32, 48, 96, 400)  # sixtee
 PLAIN = 7  # of them: a node in parts
 CLOSED = -1  # no share of an offer
 MOST_WEIGHED = 1_500  # fleets weighed at some prices: what is not proven by then takes minutes, or is not at all
+STEPS_OF_WEIGHING, MOST_STEPS = 20_000, 1_000_000  # of the search for the least of one fleet, and of all of them
 HALF = 2
 ROUNDS = 2  # in which the price of each offer is moved
 
 Weights = NDArray[Any]  # whole numbers of any size
-Least = Callable[[Program, Task, Weights, NDArray[np.int64]], int]
+Least = Callable[[Program, Task, Weights, NDArray[np.int64]], tuple[int, int]]  # and the steps that it took
 Prices = tuple[int, ...]  # by offer: a place in `TIMES`, or CLOSED
 
 
@@ -93,6 +94,7 @@ class _Walk:
     limits: tuple[tuple[tuple[int, ...], int], ...]
     node_weights: list[int]  # by offer
     known: dict[tuple[str, Prices], int]
+    steps: int  # taken so far
     reached: int  # what is proven so far
     plain: Prices
 
@@ -127,6 +129,7 @@ class _Walk:
             limits=asked.limits,
             node_weights=node_weights,
             known={},
+            steps=0,
             reached=0,
             plain=(PLAIN,) * len(node_weights),
         )
@@ -135,7 +138,7 @@ class _Walk:
     def _narrowed(self, earned: Mapping[str, Sequence[tuple[Sequence[int], int]]]) -> _Walk:
         """Without columns of which one unit adds more to its fleet than the bound is short of the value."""
         weights, upper = self._at(self.plain)
-        least = {task.name: self.least_of(self.program, task, weights, upper) for task in self.tasks}
+        least = {task.name: self.least_of(self.program, task, weights, upper)[0] for task in self.tasks}
         self.reached = self.rest + sum(least.values())
         room = self.upto - self.reached
         mask = np.zeros(self.program.column_count, dtype=bool)
@@ -241,9 +244,10 @@ class _Walk:
         if missing:
             weights, upper = self._at(prices)
             for task in missing:
-                if len(self.known) >= MOST_WEIGHED:
+                if len(self.known) >= MOST_WEIGHED or self.steps >= MOST_STEPS:
                     raise TooManyError
-                self.known[task.name, prices] = self.least_of(self.program, task, weights, upper)
+                self.known[task.name, prices], taken = self.least_of(self.program, task, weights, upper)
+                self.steps += taken
         return total + sum(self.known[task.name, prices] for task in self.tasks)
 
     def _of_devices(self, prices: Prices, offer: int) -> int:

@@ -21,7 +21,7 @@ from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingTable
 from planner.candidates.shared_nodes import divides
 from planner.catalog.model import Catalog
-from planner.plan import certificate
+from planner.plan import certificate, node_counts
 from planner.plan.certified import certificate_of
 from planner.plan.document import resealed
 from planner.plan.rows.shared import borne, placed_on
@@ -360,3 +360,20 @@ def test_numbers_of_nodes_are_walked_through_once_where_no_limit_counts_them(mon
     priced = {**document["certificate"], "rows": document["certificate"]["rows"]}
     certificate.certified_bound(session.candidates, priced, 2 * document["summary"]["cost_microusd"])
     assert walks == [()]
+
+
+def test_a_walk_ends_by_the_steps_that_its_fleets_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weighings of fleets whose own search is long took seconds each, and the plan minutes after it was found."""
+    asked = {"confidence": "p50", "prefer": "cheapest"}
+    session = Session(worlds.scenario(serving=list(FIVE), hardware=REGION, **asked), frozen.catalog())
+    document = session.solve().document
+    cost, bounds, weighed = document["summary"]["cost_microusd"], [], []
+    real = certificate.least_of_task
+    monkeypatch.setattr(certificate, "least_of_task", lambda *a, **k: weighed.append(k.get("steps")) or real(*a, **k))
+    for steps in (1, 10**6):
+        monkeypatch.setattr(node_counts, "MOST_STEPS", steps)
+        weighed.clear()
+        bounds.append(certificate.certified_bound(session.candidates, document["certificate"], 2 * cost))
+        bounds.append(weighed.count(node_counts.STEPS_OF_WEIGHING))
+    assert bounds[0] <= bounds[2] <= cost
+    assert 0 < bounds[1] < bounds[3]
