@@ -37,7 +37,7 @@ def margins(
     plan
         That answers it: a plan, its document or the path of its file.
     each
-        Also solve without each margin alone.
+        Also solve without each margin alone; a calendar, whose solves take long, is solved again for this only.
     solver, gap, time_limit_s, threads, seed, allow_suspect
         As for `solve`; a time limit is that of listing and of each solving.
 
@@ -49,7 +49,7 @@ def margins(
     from planner.plan.budget.margins import margins_document, margins_taken, why_not_solved
 
     scenario = scenario_of(scenario)
-    taken, why_not = margins_taken(scenario), why_not_solved(scenario)
+    taken, why_not = margins_taken(scenario), why_not_solved(scenario, each)
     cost = document_of(plan)["summary"]["cost_microusd"]
     if why_not or cost is None or not taken:
         return margins_document(taken, cost, None if taken else cost, None, why_not)

@@ -43,7 +43,8 @@ def reserve(
     """What to reserve and what to leave on demand, for each kind of commitment, and where each breaks even.
 
     The load of a fleet is taken to go on for the term; jobs run once. A scenario with periods keeps its horizon. Where
-    several kinds are offered, one program also decides over all of them and when each begins.
+    several kinds are offered, one program also decides over all of them and when each begins. Costs are those of the
+    cheapest plans on both sides, whatever the scenario prefers.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def reserve(
     """
     from planner.plan.reserve.document import break_evens, reserve_document
 
-    scenario = scenario_of(scenario)
+    scenario = scenario_of(scenario).with_({"prefer": "cheapest"})  # on both sides: calendars are never made plainer
     catalog = catalog or catalog_of(scenario)
     for term in terms:
         if term not in COMMITMENTS:

@@ -82,7 +82,12 @@ TieTolerance = Annotated[
     typer.Option("--tie-tolerance", metavar="SHARE", help="Costs so close, or within a cent, are equal; at most 0.1%."),
 ]
 TimeLimit = Annotated[
-    str | None, typer.Option("--time-limit", metavar="TIME", help="For the whole command, as 60s: the best by then.")
+    str | None,
+    typer.Option(
+        "--time-limit",
+        metavar="TIME",
+        help="For the whole command, as 60s: the best by then; an error if no way is listed yet.",
+    ),
 ]
 Threads = Annotated[
     int, typer.Option("--threads", min=1, max=MOST_COUNT, help="Threads of the solver, as many as cores at most.")

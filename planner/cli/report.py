@@ -53,7 +53,7 @@ def report(
         str | None, typer.Option("--frontier", metavar="FILE", help="Show the frontier that plan frontier wrote.")
     ] = None,
     margins: Annotated[
-        bool, typer.Option("--margins", help="Also solve without each margin: what each alone costs.")
+        bool, typer.Option("--margins", help="Also solve without each margin, of calendars too: what each alone costs.")
     ] = False,
     contingency: Annotated[
         str | None, typer.Option("--contingency", metavar="SHARE", help="Of the budget, told beside it, as 10%.")

@@ -16,7 +16,7 @@ from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
 from planner.plan.notes.assumptions import assumptions_of, facts_of, notes_of, warnings_of
-from planner.plan.parts import most_devices, rows_of
+from planner.plan.parts import most_devices, rows_of, spent_on
 from planner.plan.plainest import plain_document
 from planner.plan.proof import summary_proof
 from planner.plan.rows.allocations import allocations_of
@@ -244,19 +244,17 @@ def _summary(
     idle = idle_devices(shared)  # rented like those in use
     ahead_usd = sum(row["cost_usd"] for row in (*bought["contracts"], *bought["copies"]))
 
-    def cost_of(kind: str) -> float | None:
-        return usd(sum(w["cost_microusd"] for w in workloads if w["kind"] == kind)) if has_plan else None
-
+    spent = spent_on(workloads, bought)
     proof = summary_proof(certificate if has_plan else None)
     bound = proof["bound_microusd"]
-    return {
+    found: Summary = {
         "cost_microusd": solution.cost_microusd if has_plan else None,
         "cost_usd": usd(solution.cost_microusd) if has_plan else None,
         "bound_microusd": bound,
         "bound_usd": None if bound is None else usd(bound),
         "gap": proof["gap"],
-        "training_usd": cost_of("training"),
-        "serving_usd": cost_of("serving"),
+        "training_usd": usd(spent["training"]) if has_plan else None,
+        "serving_usd": usd(spent["serving"]) if has_plan else None,
         "horizon_hours": horizon_hours,
         "devices": sum(most_devices(rows_of(workload)) for workload in workloads) + idle if has_plan else None,
         "device_hours": float(sum(row["device_hours"] for row in rows)) + idle * horizon_hours if has_plan else None,
@@ -264,6 +262,7 @@ def _summary(
         "cost_band": cost_band(workloads, ahead_usd) if has_plan else None,
         "margins": None,
     }
+    return {**found, "unused_usd": usd(spent["unused"])} if has_plan and spent["unused"] else found
 
 
 def _rejected(candidates: Candidates) -> dict[str, Rejected]:

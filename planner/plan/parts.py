@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from planner.plan.model.bought import BoughtParts
     from planner.plan.model.workloads import Allocation, Workload
 
 
@@ -24,3 +25,21 @@ def most_devices(rows: Sequence[Allocation]) -> int:
         else:
             total += row["devices"]
     return total + sum(held.values())
+
+
+def spent_on(workloads: Sequence[Workload], bought: BoughtParts) -> dict[str, int]:
+    """What the total is for, split as the budget is: training, serving, and what is bought for nobody.  [micro-USD]
+
+    Who runs on a pool bears its share of what is bought ahead; jobs bear the copies of their data.
+    """
+    kinds = {workload["name"]: workload["kind"] for workload in workloads}
+    schedule = bought.get("schedule")
+    shares = schedule["shares"] if schedule else []
+    copied = sum(copy["cost_microusd"] for copy in bought.get("copies") or ())  # old plans have none
+    spent = {"training": copied, "serving": 0}
+    for workload in workloads:
+        spent[workload["kind"]] += workload["cost_microusd"]
+    for share in shares:
+        spent[kinds[share["workload"]]] += share["cost_microusd"]
+    ahead = sum(contract["cost_microusd"] for contract in bought.get("contracts") or ())
+    return {**spent, "unused": ahead - sum(share["cost_microusd"] for share in shares)}

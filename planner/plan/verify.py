@@ -330,17 +330,27 @@ def _held_in_turn(document: PlanDocument) -> int:
 
 
 def _summary_cells(document: PlanDocument, scenario: Scenario) -> Mapping[str, object]:
-    def dollars_of(kind: str) -> float:
-        return float(sum(w["cost_microusd"] for w in document["workloads"] if w["kind"] == kind)) / 1e6
-
+    bears = {kind: _borne(document, kind) for kind in ("training", "serving")}
+    bears["training"] += sum(copy["cost_microusd"] for copy in document["copies"])
+    unused = cast("int", document["summary"]["cost_microusd"]) - sum(bears.values())
     bound = document["summary"]["bound_microusd"]
     return {
-        "training_usd": dollars_of("training"),
-        "serving_usd": dollars_of("serving"),
+        "training_usd": bears["training"] / 1e6,
+        "serving_usd": bears["serving"] / 1e6,
+        **({"unused_usd": unused / 1e6} if unused or "unused_usd" in document["summary"] else {}),
         "bound_usd": None if bound is None else bound / 1e6,
         "horizon_hours": scenario.horizon_s / 3600.0,
         "objective": list(scenario.objective),
     }
+
+
+def _borne(document: PlanDocument, kind: str) -> int:
+    """What the rows of workloads of a kind cost, and their shares of pools.  [micro-USD]"""
+    mine = {
+        workload["name"]: workload["cost_microusd"] for workload in document["workloads"] if workload["kind"] == kind
+    }
+    shares = document["schedule"]["shares"] if document["schedule"] else []
+    return sum(mine.values()) + sum(one["cost_microusd"] for one in shares if one["workload"] in mine)
 
 
 def _same(stated: int, computed: int, what: str) -> Iterator[Finding]:

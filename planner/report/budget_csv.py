@@ -1,16 +1,22 @@
-"""The budget as one long table: a row for each workload, charge and month, which pivot tables sum."""
+"""The budget as one long table: a row for each workload, charge and month, which pivot tables sum.
+
+Where a charge is metered, `count` × `billed_hours` × `price_usd_per_hour` is the amount; `hours_due` is the time of the
+month in which it falls due.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from planner.plan.budget.model import MonthRow
+from planner.plan.budget.model import BudgetLine, MonthRow
 from planner.report import csv
+from planner.report.metered import metered_hours
 from planner.report.model import ReportDocument
 
 COLUMNS = (
     "plan", "case", "month", "month_start", "month_end", "fiscal_year", "after_horizon", "workload", "kind", "provider",
-    "place", "item", "category", "commitment", "payment", "count", "hours_due", "amount_microusd", "amount_usd",
+    "place", "item", "category", "commitment", "payment", "count", "billed_hours", "price_usd_per_hour",
+    "hours_due", "amount_microusd", "amount_usd",
     "contingency_microusd", "contingency_usd", "horizon_hours", "source",
 )  # fmt: skip
 
@@ -32,12 +38,21 @@ def budget_rows(report: ReportDocument) -> Iterator[dict[str, object]]:
                 known: Mapping[str, object] = line
                 cells = {name: known[name] for name in COLUMNS if name in known}
                 money = {"amount_microusd": amount, "amount_usd": amount / 1e6, "hours_due": hours}
-                yield {**head, **_month(month), **cells, **money}
+                yield {**head, **_month(month), **cells, **money, **_metered(line, amount)}
     for month in budget["months"]:
         if month["contingency_microusd"]:
             aside = month["contingency_microusd"]
             money = {"contingency_microusd": aside, "contingency_usd": aside / 1e6}
             yield {**head, **_month(month), "kind": "contingency", **money}
+
+
+def _metered(line: BudgetLine, amount_microusd: int) -> dict[str, object]:
+    """What of the hours of each node an amount pays for, and their price; empty where none is metered."""
+    hours, price = metered_hours(line), line["price_microusd_per_hour"]
+    if hours is None or price is None:
+        return {}
+    billed = hours * line["part_of_price"] * (amount_microusd / line["charge_microusd"])
+    return {"billed_hours": billed, "price_usd_per_hour": price / 1e6}
 
 
 def _month(month: MonthRow) -> dict[str, object]:

@@ -11,6 +11,7 @@ from planner import units
 from planner.candidates.program import SHARE
 from planner.candidates.ties import NAMES
 from planner.plan.asked import currency_of
+from planner.plan.parts import spent_on
 from planner.plan.proof import is_proven
 
 if TYPE_CHECKING:
@@ -170,9 +171,10 @@ def totals(document: PlanDocument) -> list[str]:
     period = f" for {horizon(document)} horizon" if lasting else " one-off"
     lines = [f"total  {money(document, summary['cost_microusd'])}{period}"]
     if len(kinds) > 1:
-        served = serving_microusd(document)
-        training, serving = (money(document, part) for part in (summary["cost_microusd"] - served, served))
-        lines.append(f"training {training} one-off · serving {serving} for {horizon(document)}")
+        spent = spent_on(document["workloads"], document)
+        told = {"training": "one-off", "serving": f"for {horizon(document)}"}
+        told |= {"unused": "of contracts"} if spent["unused"] else {}
+        lines.append(" · ".join(f"{kind} {money(document, spent[kind])} {words}" for kind, words in told.items()))
     lines += [] if plain is None or not plain["workloads"] else [_above(document, plain)]
     lines += _ahead(document)
     lines += [
@@ -183,18 +185,6 @@ def totals(document: PlanDocument) -> list[str]:
     if summary["gap"] and summary["bound_microusd"] is not None:
         lines.append(f"none costs less than {money(document, summary['bound_microusd'])}")
     return lines
-
-
-def serving_microusd(document: PlanDocument) -> int:
-    """What of the total is for fleets: their own rows, and by node-hours their part of what is bought ahead.
-
-    The rest is for jobs, copies of their data included: the split of the budget.
-    """
-    fleets = {workload["name"] for workload in document["workloads"] if workload["kind"] == "serving"}
-    rows = sum(workload["cost_microusd"] for workload in document["workloads"] if workload["name"] in fleets)
-    schedule = document.get("schedule")
-    shares = schedule["shares"] if schedule else []
-    return rows + sum(share["cost_microusd"] for share in shares if share["workload"] in fleets)
 
 
 def _above(document: PlanDocument, plain: Plain) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 from planner.report import rows as lists
 from planner.report.rows import Field
 
+_MANY = 50  # jobs and fleets, from which on solving takes minutes
+
 
 def _some(names: Sequence[str]) -> str:
     """The first names, and how many more there are."""
@@ -37,9 +39,11 @@ def render_scenarios(rows: Sequence[Mapping[str, Any]], form: str, *, width: int
     colour
         Of a table: with escape codes for a terminal.
     """
+    kinds = ("training", "serving")
+    long = [row["name"] for row in rows if sum(len(row[kind]) for kind in kinds) > _MANY]
     title = (
         f"{len(rows)} scenarios; name one wherever a scenario is taken: plan solve {rows[0]['name']}" if rows else ""
     )
-    kinds = ("training", "serving")
+    title += "".join(f"; {name} takes minutes" for name in long)
     shown = [{**row, **{kind: " ".join(row[kind]) for kind in kinds}} for row in rows] if form == "csv" else rows
     return lists.render(shown, _FIELDS, form=form, title=title, width=width, colour=colour)

@@ -137,11 +137,11 @@ def _use_cells(use: PoolUseRow) -> list[str]:
 
 
 def contract_block(document: PlanDocument) -> Block:
-    """What is bought, for how long, at what fee, how full it is, and what it saves against renting by the hour."""
+    """What is bought, for how long, at what fee, how full it is, and what the same nodes would cost by the hour."""
     plan = document.get("schedule")
     period = plan["period_hours"] if plan else 0.0
     rows = [_contract_row(document, chain, period) for chain in chains(document.get("contracts", []))]
-    heads = columns("Bought", "Pool", ">Nodes", ">From → to", ">Cost", ">Used", ">Even at", ">Saves")
+    heads = columns("Bought", "Pool", ">Nodes", ">From → to", ">Cost", ">Used", ">Even at", ">Rented")
     return Grid(columns=heads, rows=rows, notes=tuple(_contract_notes(document)), grouped=True)
 
 
@@ -174,7 +174,7 @@ def share_block(document: PlanDocument) -> Block:
 def _contract_row(document: PlanDocument, chain: Sequence[Contract], period_hours: float) -> list[str]:
     first, last = chain[0], chain[-1]
     shares = mean_of(chain, "used_share"), mean_of(chain, "break_even_share")
-    saved = [one["saved_microusd"] for one in chain if one["saved_microusd"] is not None]
+    rented = [one["on_demand_microusd"] for one in chain if one["on_demand_microusd"] is not None]
     many = f"{len(chain)} × " if len(chain) > 1 else ""
     kind = str(_SHORT.get(first["kind"], first["kind"]))
     cost = words.money(document, sum(one["cost_microusd"] for one in chain))
@@ -187,7 +187,7 @@ def _contract_row(document: PlanDocument, chain: Sequence[Contract], period_hour
         f"{begin} → {end}",
         cost,
         *("" if share is None else f"{100 * share:.0f} %" for share in shares),
-        words.money(document, sum(saved)) if saved else "",
+        words.money(document, sum(rented)) if rented else "",
     ]
 
 
@@ -201,7 +201,8 @@ def mean_of(chain: Sequence[Contract], name: Share) -> float | None:
 def _contract_notes(document: PlanDocument) -> Iterator[str]:
     contracts = document.get("contracts", [])
     if any(contract["break_even_share"] is not None for contract in contracts):
-        yield "even at: share of the time above which a node is cheaper so than on demand"
+        yield "even at: share of the time above which a node is cheaper so than the same one on demand there"
+        yield "rented: the hours in use of the same nodes on demand; without contracts a plan may rent cheaper ones"
     beyond = [contract for contract in contracts if contract["full_microusd"] != contract["prorated_microusd"]]
     for kind in dict.fromkeys(contract["kind"] for contract in beyond):
         mine = [contract for contract in beyond if contract["kind"] == kind]

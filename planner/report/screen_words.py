@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from planner.plan.parts import rows_of
+from planner.plan.parts import rows_of, spent_on
 from planner.plan.proof import is_proven
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
@@ -189,14 +189,14 @@ def likely(document: PlanDocument, head: str = "likely ", tail: str = "") -> str
 
 def _split(document: PlanDocument) -> Iterator[str]:
     kinds = {workload["kind"] for workload in document["workloads"]}
-    served, cost = words.serving_microusd(document), document["summary"]["cost_microusd"] or 0
+    spent = spent_on(document["workloads"], document)
     lasting = words.horizon(document)
     ahead = sum(contract["cost_microusd"] for contract in document.get("contracts") or ())
     if kinds == {"training"}:
         yield "once" if not ahead else f"for {lasting}"
     elif lasting == "1 month" and not ahead:
-        yield from [f"{words.money(document, cost - served)} once"] if "training" in kinds else []
-        yield f"{words.money(document, served)} a month" if "training" in kinds else "a month"
+        yield from [f"{words.money(document, spent['training'])} once"] if "training" in kinds else []
+        yield f"{words.money(document, spent['serving'])} a month" if "training" in kinds else "a month"
     else:
         yield f"for {lasting}"
     if ahead:

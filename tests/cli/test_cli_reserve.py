@@ -56,6 +56,17 @@ def test_what_is_reserved_is_the_best_of_every_count(seed: int) -> None:
         assert term["reserved"] == []
 
 
+def test_reserving_nothing_saves_nothing() -> None:
+    """A plain plan was held against the cheapest, as calendars are never made plainer: nothing "saved" $2.88."""
+    job = {"name": "train", "model": "qwen3-30b-a3b", "sequence_length": 4096, "tokens": "2B", "deadline": "30 days"}
+    asked = scenario([job], hardware={"allow": ["h100-sxm-80gb"]}, limits={"max_devices": 8})
+    plain = api.solve(asked).document["plain"]
+    assert plain["above"] > 0
+    (term,) = api.reserve(asked, terms=["commitment_1y"], otherwise=False).terms
+    assert (term["reserved"], term["saved_microusd"]) == ([], 0)
+    assert term["on_demand_microusd"] == term["cost_microusd"] == plain["cheapest_microusd"]
+
+
 def test_a_commitment_breaks_even_where_use_makes_it_cheaper() -> None:
     (row,) = api.reserve(asked(1), world(4.0, 2.5), terms=["commitment_1y"], otherwise=False).break_evens
     hours = YEAR  # by brute force over hours of use: the least at which renting costs more than the fee

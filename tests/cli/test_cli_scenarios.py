@@ -20,6 +20,12 @@ def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_the_list_warns_of_what_takes_minutes(run: Run) -> None:
+    told = " ".join(run("scenarios").out.split())
+    assert "plan solve a100-rules; company takes minutes" in told
+    assert "takes minutes" not in run("scenarios", "-o", "csv").out
+
+
 def test_commands_say_which_is_taken(away: Path, run: Run) -> None:
     named = run("candidates", "gpt2-xl", "-o", "csv")
     assert named.code == 0

@@ -158,6 +158,17 @@ def test_explanations_compare_load_and_fee(plan: Document) -> None:
     assert "nobody sells such nodes on demand" in " ".join(render_explanation(alone, "table", width=120).split())
 
 
+def test_a_contract_is_held_against_the_same_nodes_in_words(plan: Document) -> None:
+    """What it "saves" on the same nodes is not what the plan saves: without it, cheaper ones may be rented."""
+    text = render_plan(plan, "table", width=160)
+    (heads,) = [line for line in text.splitlines() if line.startswith(" Bought ")]
+    assert heads.endswith("Even at  Rented")
+    rented = [f"${one['on_demand_microusd'] / 1e6:,.0f}" for one in plan["contracts"] if one["on_demand_microusd"]]
+    assert rented
+    assert all(any(line.endswith(money) for line in text.splitlines()) for money in rented)
+    assert "rented: the hours in use of the same nodes on demand; without contracts a plan may rent" in text
+
+
 def test_plans_without_a_calendar_have_no_schedule(plan: Document) -> None:
     document = {**plan, "schedule": None, "contracts": [], "copies": [], "owned": [], "spend": None}
     older = {

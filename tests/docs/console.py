@@ -17,6 +17,7 @@ from pathlib import Path
 
 GAP = "..."
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LAYOUT = re.compile(r"`((?:dp|tp|pp|cp|ep)\d+(?: [a-z][\w×-]*)+)`")
 _SAVED = re.compile(r"\bas `([\w./-]+)`:$")
 
 
@@ -50,6 +51,17 @@ def steps(page: str) -> Iterator[Saved | Typed]:
             yield from _typed(text, page.count("\n", 0, block.start(2)))
         elif found := _SAVED.search(" ".join(page[: block.start()].rsplit("\n\n", 2)[-2].split())):
             yield Saved(found[1], text)
+
+
+def layouts(page: str) -> list[str]:
+    """Layouts that are quoted between the blocks of a page: two parts of one or more, `dp8 zero-3 mb2×15`."""
+    return _LAYOUT.findall(_BLOCK.sub("", page))
+
+
+def shows(page: str, layout: str) -> bool:
+    """Whether a console block of a page prints a layout."""
+    printed = [text for language, text in _BLOCK.findall(page) if language == "console"]
+    return any(re.search(rf"(?<!\S){re.escape(layout)}(?!\S)", text) for text in printed)
 
 
 def _typed(text: str, line: int) -> Iterator[Typed]:

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.usefixtures("answered_once")
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
+CATALOGS = [ROOT / folder / "hardware" / "README.md" for folder in ("", "tests/frozen")]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -31,7 +32,7 @@ def blocks(language: str) -> list[tuple[Path, str]]:
     return [(page, text) for page, all_of_it in found for name, text in all_of_it if name == language]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize("page", [*PAGES, *CATALOGS], ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
     assert list(links.broken(page)) == []
 

@@ -91,6 +91,22 @@ def _replace(page: Path, step: console.Typed, printed: str) -> None:
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_layout_that_prose_explains_is_one_that_the_page_shows(page: Path) -> None:
+    """Blocks are brought up to date by running them, and prose beside them is not."""
+    text = page.read_text(encoding="utf-8")
+    assert [one for one in console.layouts(text) if not console.shows(text, one)] == []
+
+
+def test_layouts_are_found_in_prose() -> None:
+    page = (
+        "`dp8 zero-3 mb2×15` and `dp8 tp2` are, `tp8` and `--tp 8` are words.\n\n```console\n$ plan solve `dp1 tp1`\n"
+    )
+    page += " tune  1  dp8 zero-3 mb2×15  2 days\n dp16 tp2\n```\n"
+    assert console.layouts(page) == ["dp8 zero-3 mb2×15", "dp8 tp2"]
+    assert [console.shows(page, one) for one in console.layouts(page)] == [True, False]
+
+
 def test_there_is_a_tutorial_for_every_reader() -> None:
     assert {"engineer", "finance", "getting-started", "infrastructure-lead"} <= {page.stem for page in PAGES}
 

@@ -23,10 +23,13 @@ from planner.errors import InputError
 from planner.plan.budget.document import budget_document
 from planner.plan.budget.months import MONTHS, Month, months_until
 from planner.plan.budget.split import by_time, two_ways, weighed
-from planner.report.plan_words import serving_microusd
+from planner.plan.parts import spent_on
+from planner.report import csv
+from planner.report.plan_words import totals as totals_told
 from planner.scenario.load import parse_scenario
 from tests.properties.test_random_calendars import market, question
 from tests.tiers import settings
+from tests.verified import errors, follow_schema
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 Document = dict[str, Any]
@@ -58,6 +61,8 @@ def assert_sound(document: Document, budget: Document) -> None:
     assert totals["committed_microusd"] == spend["committed_microusd"]
     assert totals["variable_microusd"] == spend["variable_microusd"]
     assert all(one["end_hours"] == two["start_hours"] for one, two in itertools.pairwise(months))
+    summary, names = document["summary"], SPLITS[0]
+    assert [summary.get(f"{name}_usd", 0.0) for name in names] == [totals[f"{name}_microusd"] / 1e6 for name in names]
 
 
 @pytest.mark.parametrize("name", ["llama", "fleet", "feasible", "portfolio"])
@@ -334,5 +339,34 @@ def test_the_terminal_splits_the_total_as_the_budget_does(
 ) -> None:
     """Contracts are shared out by node-hours in both; the terminal gave them to nobody, and fleets cost $0."""
     document: Any = sample(name)
-    served = sum(month["serving_microusd"] for month in budget_of(document, shipped)["months"])
-    assert serving_microusd(document) == served
+    totals, spent = budget_of(document, shipped)["totals"], spent_on(document["workloads"], document)
+    assert spent == {kind: totals[f"{kind}_microusd"] for kind in SPLITS[0]}
+
+
+def test_what_is_bought_for_nobody_is_told_apart(sample: Callable[[str], Document], shipped: Catalog) -> None:
+    """Contracts that pay in another future only: without them the parts did not add up to the total."""
+    document: Any = copy.deepcopy(sample("portfolio"))
+    document["schedule"]["shares"] = []
+    totals, spent = budget_of(document, shipped)["totals"], spent_on(document["workloads"], document)
+    assert spent == {kind: totals[f"{kind}_microusd"] for kind in SPLITS[0]}
+    assert spent["unused"] == sum(one["cost_microusd"] for one in document["contracts"])
+    told = next(line for line in totals_told(document) if line.startswith("training"))
+    assert f" · unused ${spent['unused'] / 1e6:,.0f} of contracts" in told
+
+
+def test_a_fleet_under_contract_is_not_served_for_nothing() -> None:
+    """Its rows cost nothing of their own: what a token costs is not known, and not $0."""
+    asked = scenario([], [fleet("chat", api_price="$1 /1M output tokens")], horizon="12 months", periods="30 days",
+                     begin="2027-01-01", hardware={"pricing": ["commitment_1y"]})  # fmt: skip
+    document: Any = json.loads(api.solve(asked, world()).to_json())
+    assert_sound(document, budget_of(document, world()))
+    assert document["summary"]["serving_usd"] == document["summary"]["cost_usd"] > 0
+    (served,), fleets = document["workloads"][0]["allocations"], document["workloads"][0]["fleet"]
+    for prices in (served, fleets, csv.plan_rows(document)[0]):
+        assert prices["usd_per_million_output_tokens_mean"] is prices["usd_per_million_output_tokens_full"] is None
+    assert fleets["api"]["break_even_requests_per_s"] is None
+    follow_schema(document)
+    assert errors(document, world()) == []
+    for wrong in ({"serving_usd": 0.0}, {"unused_usd": 1.0}):
+        forged = {**document, "summary": {**document["summary"], **wrong}}
+        assert "wrong-total" in {problem.reference for problem in errors(forged, world())}

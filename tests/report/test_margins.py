@@ -87,6 +87,22 @@ def test_without_each_only_the_joint_cost_is_solved() -> None:
     assert found["notes"] == []
 
 
+def test_margins_of_contracts_are_solved_where_each_is_asked_for() -> None:
+    """As by hand: the same question without them, solved by itself. They were left out, asked for or not."""
+    there = catalog([device()], [shape("north/one")], [offer("north/one", 1.0, price_model="commitment_1y")])
+    settings = {"serving.one.spare_replicas": 0, "serving.one.target_load": 1, "serving.one.peak_factor": 1}
+    asked = scenario([], [fleet("one", spare_replicas=1, target_load=0.5)], horizon="60 days",
+                     hardware={"pricing": ["commitment_1y"]})  # fmt: skip
+    plan = api.solve(asked, there)
+    assert plan.document["contracts"]
+    assert api.margins(asked, there, plan=plan)["together_microusd"] is None
+    found = api.margins(asked, there, plan=plan, each=True)
+    least = api.solve(asked.with_({**settings, "serving.one.confidence": "p50"}), there).document["summary"]
+    assert found["without_microusd"] == least["cost_microusd"] < found["cost_microusd"]
+    assert {row["name"] for row in found["each"] or ()} == {one["name"] for one in found["taken"]}
+    assert all(row["saves_microusd"] is not None for row in found["each"] or ())
+
+
 @pytest.mark.parametrize(
     ("asked", "why"),
     [

@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 
 from planner import api
 from planner.catalog.model import Catalog
+from planner.report.metered import metered_hours
 from planner.report.report import FOLDED, render_report
 from planner.report.report_document import report_document
 from planner.report.serving_words import seconds
@@ -96,6 +97,31 @@ def test_rows_of_the_long_table_add_up(name: str, reports: dict[str, Document]) 
     months = {month["label"]: month["total_microusd"] for month in report["budget"]["months"]}
     for label, amount in months.items():
         assert sum(int(row["amount_microusd"] or 0) for row in rows if row["month"] == label) == amount
+
+
+@pytest.mark.parametrize("name", ["llama", "portfolio"])
+def test_a_reader_multiplies_what_is_metered_and_gets_the_amount(name: str, reports: dict[str, Document]) -> None:
+    """Nodes × hours × price, to the cent; `hours_due` stood there alone, which spot jobs do not pay whole."""
+    rows = [row for row in csv.DictReader(io.StringIO(render_report(reports[name], "csv"))) if row["amount_usd"]]
+    for row in rows:
+        assert bool(row["billed_hours"]) == (row["category"] not in ("egress", "storage"))
+        if row["billed_hours"]:
+            product = int(row["count"]) * float(row["billed_hours"]) * float(row["price_usd_per_hour"])
+            assert product == pytest.approx(float(row["amount_usd"]), abs=0.005)
+    charges = {(line["source"], line["payment"]): line for line in reports[name]["budget"]["lines"]}
+    for source, payment in charges:
+        mine = [row for row in rows if (row["source"], row["payment"]) == (source, payment) and row["billed_hours"]]
+        line = charges[source, payment]
+        assert not mine or sum(float(row["billed_hours"]) for row in mine) == pytest.approx(
+            line["hours"] * line["part_of_price"]
+        )  # every hour that is paid for is in some month, for some workload
+
+
+def test_what_no_reader_can_multiply_has_no_hours() -> None:
+    line: Any = {"count": 2, "hours": 10.0, "part_of_price": 0.5, "price_microusd_per_hour": 3_000_000}
+    within, beyond = ({**line, "charge_microusd": 30_000_000 + off} for off in (5_000, 5_001))
+    assert (metered_hours(within), metered_hours(beyond)) == (10.0, None)
+    assert metered_hours({**within, "price_microusd_per_hour": None}) is None
 
 
 def test_training_and_serving_are_never_summed_without_the_horizon(reports: dict[str, Document]) -> None:

@@ -97,12 +97,17 @@ def _spare_words(fleet: ServingFleet) -> str:
     return f"{fleet.spare_replicas}" if fleet.availability is None else f"for {fleet.availability:.3%}"
 
 
-def why_not_solved(scenario: Scenario) -> str:
-    """A sentence that says why margins are not worked out for a scenario; empty when they can be."""
+def why_not_solved(scenario: Scenario, each: bool) -> str:
+    """A sentence that says why margins are not worked out for a scenario; empty when they can be.
+
+    `each`: each margin alone is asked for, and so is the time that this takes.
+    """
     if scenario.uncertainty:
         return "what margins cost is not worked out for a plan of several futures: solve each case alone to see it"
-    if scenario.scheduled:
-        return "what margins cost is not worked out for a calendar, whose second solve takes as long as the first"
+    if scenario.scheduled and not each:
+        return (
+            "what margins cost takes a calendar (periods, contracts) as long again as its plan: --margins works it out"
+        )
     if scenario.objective[0] != "cost":
         return f"what margins cost is not worked out for a plan that is made for {scenario.objective[0]}, not for cost"
     return ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 from planner.estimate.resolve_serving import fleet_levels
 from planner.estimate.serving_spares import availability_of, repair_s, time_within_spares
+from planner.plan.checks.facts import RESERVED
 from planner.scenario.schema import ServingFleet
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def load_cells(fleet: ServingFleet, rates: Sequence[float], sent: Sequence[float
 
 
 def price_cells(
-    fleet: ServingFleet, loads: LoadCells, cost_microusd: int, replicas: int, hours: float, horizon_hours: float
+    fleet: ServingFleet, loads: LoadCells, cost_microusd: int | None, replicas: int, hours: float, horizon_hours: float
 ) -> TokenPrices:
     """Micro-dollars of an output token are dollars of a million: at the mean load, and with every replica full.
 
@@ -75,7 +76,7 @@ def price_cells(
     loads
         Of the row, as `load_cells` gives them.
     cost_microusd
-        Of the row over the horizon.  [micro-USD]
+        Of the row over the horizon; None where contracts pay for it.  [micro-USD]
     replicas
         Of the row, spares included.
     hours
@@ -83,6 +84,8 @@ def price_cells(
     horizon_hours
         Over which requests arrive.  [h]
     """
+    if cost_microusd is None:
+        return {"usd_per_million_output_tokens_mean": None, "usd_per_million_output_tokens_full": None}
     tokens = loads["mean_output_tokens"]
     mean = loads["planned_requests_per_s"] / fleet.peak_factor * tokens * horizon_hours * 3600.0
     full = loads["replica_requests_per_s"] * tokens * replicas * hours * 3600.0
@@ -132,6 +135,9 @@ def fleet_cells(
     }
     if fleet.users and peak:
         found["users"] = _users(fleet, peak)
+    if any(row["funding"] == RESERVED for row in rows):  # contracts pay, for others too
+        found |= {"usd_per_million_output_tokens_mean": None, "usd_per_million_output_tokens_full": None}
+        found["api"] = found["api"] and {**found["api"], "break_even_requests_per_s": None}
     return found
 
 

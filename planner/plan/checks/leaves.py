@@ -52,6 +52,7 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     ("", HELD, "certificate.**"),
     ("summary", HELD, "cost_microusd:int? bound_microusd:int? gap:float? objective.*:str"),
     ("summary", RECOMPUTED, "cost_usd:float? bound_usd:float? training_usd:float? serving_usd:float?"),
+    ("summary", RECOMPUTED, "unused_usd:float"),
     ("summary", RECOMPUTED, "horizon_hours:float devices:int? device_hours:float?"),
     ("summary.cost_band", RECOMPUTED, _SPREAD),
     ("summary.margins", SOLVED, "median_cost_microusd:int"),

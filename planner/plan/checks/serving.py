@@ -22,7 +22,7 @@ from planner.estimate.serving_fleet import ROLES, WHOLE
 from planner.estimate.serving_tiers import blended
 from planner.plan.checks.cells import energy_cells, memory_cells
 from planner.plan.checks.exact import exact_cost
-from planner.plan.checks.facts import OfferFacts
+from planner.plan.checks.facts import RESERVED, OfferFacts
 from planner.plan.checks.findings import TOLERANCE, Finding, Memo, cell_findings
 from planner.plan.checks.fleet import fleet_cells, load_cells, price_cells
 from planner.plan.checks.layout import serving_layout_findings
@@ -219,7 +219,8 @@ def _row(check: Copy, scenario: Scenario, row: ServingAllocation, rates: Sequenc
         yield from cell_findings(
             "wrong-energy", fleet.name, row, energy_cells(check.catalog, facts, row["count"], hours)
         )
-    prices = price_cells(fleet, loads, row["cost_microusd"], row["replicas"], hours, horizon)
+    cost = None if row["funding"] == RESERVED else row["cost_microusd"]
+    prices = price_cells(fleet, loads, cost, row["replicas"], hours, horizon)
     carried = {name: value for name, value in loads.items() if name not in _SPEEDS}
     load: Mapping[str, object] = {"hours": hours, "device_hours": row["devices"] * hours, **carried, **prices}
     yield from cell_findings("wrong-load", fleet.name, row, load)

@@ -44,11 +44,11 @@ class ContractUse(TypedDict):
     next_node_share: float | None
     "share of the time in which one more would be in use"
     on_demand_microusd: Microusd | None
-    "what the used node-hours would cost on demand; null: not sold so there"
+    "what the used node-hours of the same nodes would cost on demand there; null: not sold so"
     saved_microusd: int | None
-    "that, less what the contract costs"
+    "that, less what the contract costs: a plan without it may save less, by nodes that cost less than the same ones"
     break_even_share: float | None
-    "share of the time above which a node is cheaper under the contract than on demand"
+    "share of the time above which a node is cheaper under the contract than the same one on demand"
 
 
 class Contract(PoolPlace, ContractMoney, ContractUse):

@@ -145,7 +145,7 @@ class Users(TypedDict):
 
 
 class TokenPrices(TypedDict):
-    """Cost of a million output tokens, at the mean load and with every replica full; null: lengths are not known."""
+    """Cost of a million output tokens, at mean and at full load; null: lengths are not known, or contracts pay."""
 
     usd_per_million_output_tokens_mean: float | None
     usd_per_million_output_tokens_full: float | None
@@ -243,7 +243,8 @@ class ApiPrice(TypedDict):
     usd_per_request: float
     usd_per_million_output_tokens: float
     cost_usd: float
-    break_even_requests_per_s: float
+    break_even_requests_per_s: float | None
+    "null: contracts pay for the fleet"
 
 
 class Level(TypedDict):

@@ -49,6 +49,9 @@ class Summary(TypedDict):
     gap: float | None
     training_usd: float | None
     serving_usd: float | None
+    "its own rows and its share of what is bought ahead, as those of training, which bears the copies of its data, too"
+    unused_usd: NotRequired[float]
+    "of what is bought ahead and no workload of this plan uses, where there is some: the three add up to the cost"
     horizon_hours: float
     devices: Count | None
     device_hours: float | None

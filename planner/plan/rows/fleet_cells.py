@@ -34,7 +34,8 @@ def fleet_cells(
     spares
         Replicas that may be lost.
     """
-    cost = sum(row["cost_microusd"] for row in rows) / 1e6
+    ahead = any(row["reserved_pool"] for row in rows)  # what such nodes cost is shared with others
+    cost = None if ahead else sum(row["cost_microusd"] for row in rows) / 1e6
     seconds = horizon_hours * 3600.0
     mean = mean_requests_per_s(fleet, rows) * seconds * fleet.output_tokens
     full = _full_tokens(rows)
@@ -43,12 +44,19 @@ def fleet_cells(
         "levels": _levels(fleet, horizon_hours),
         "spare_replicas": spares,
         "availability": _availability(fleet, rows, spares),
-        "usd_per_million_output_tokens_mean": cost / mean * 1e6 if mean else 0.0,
-        "usd_per_million_output_tokens_full": cost / full * 1e6 if full else 0.0,
+        "usd_per_million_output_tokens_mean": _each(cost, mean),
+        "usd_per_million_output_tokens_full": _each(cost, full),
         "api": _api(fleet, cost, seconds, mean_requests_per_s(fleet, rows)),
     }
     users = _users(fleet, rows)
     return {**found, "users": users} if users else found
+
+
+def _each(cost_usd: float | None, tokens: float) -> float | None:
+    """Cost of a million tokens."""
+    if cost_usd is None:
+        return None
+    return cost_usd / tokens * 1e6 if tokens else 0.0
 
 
 def mean_requests_per_s(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> float:
@@ -118,7 +126,7 @@ def _availability(fleet: ServingFleet, rows: Sequence[ServingAllocation], spares
     }
 
 
-def _api(fleet: ServingFleet, cost_usd: float, seconds: float, mean_per_s: float) -> ApiPrice | None:
+def _api(fleet: ServingFleet, cost_usd: float | None, seconds: float, mean_per_s: float) -> ApiPrice | None:
     """The price of an API for the same requests; above the break-even load the fleet is cheaper."""
     price = fleet.api_usd_per_token
     if price is None:
@@ -127,10 +135,11 @@ def _api(fleet: ServingFleet, cost_usd: float, seconds: float, mean_per_s: float
     counted = {"input": fleet.input_tokens, "output": fleet.output_tokens}
     tokens = counted.get(kind, fleet.input_tokens + fleet.output_tokens)
     each, requests = usd * tokens, mean_per_s * seconds
+    even = None if cost_usd is None else cost_usd / (each * seconds) if each else 0.0
     return {
         "price": fleet.api_price or "",
         "usd_per_request": each,
         "usd_per_million_output_tokens": each / fleet.output_tokens * 1e6 if fleet.output_tokens else 0.0,
         "cost_usd": each * requests,
-        "break_even_requests_per_s": cost_usd / (each * seconds) if each else 0.0,
+        "break_even_requests_per_s": even,
     }

@@ -220,7 +220,8 @@ def _row(
     loads = load_cells(question.fleet, rates, requests, replicas)
     speed = speed_cells(one, sent, needed)
     terms = {name: _known(value) for name, value in speed.terms_bytes.items()}
-    tokens = price_cells(question.fleet, cost, loads, replicas, hours, table.horizon_hours)
+    priced = cost if timing.cells["reserved_pool"] is None else None
+    tokens = price_cells(question.fleet, priced, loads, replicas, hours, table.horizon_hours)
     return {
         **place,
         **timing.cells,

@@ -74,7 +74,7 @@ def load_cells(fleet: ServingFleet, rates: Sequence[float], routed: Sequence[flo
 
 def price_cells(
     fleet: ServingFleet,
-    cost_microusd: int,
+    cost_microusd: int | None,
     loads: Loads,
     replicas: int,
     hours: float,
@@ -87,7 +87,7 @@ def price_cells(
     fleet
         Says how far the peak lies above the mean.
     cost_microusd
-        Of all replicas of the row.  [micro-USD]
+        Of all replicas of the row; None: their nodes are bought ahead, and no row's alone.  [micro-USD]
     loads
         As `load_cells` tells them of the row.
     replicas
@@ -97,6 +97,8 @@ def price_cells(
     horizon_hours
         Over which requests come; None: as long as the replicas run.  [h]
     """
+    if cost_microusd is None:
+        return {"usd_per_million_output_tokens_mean": None, "usd_per_million_output_tokens_full": None}
     made = cast(float, loads["mean_output_tokens"])  # as `load_cells` has it; nan where lengths are not given
     mean = loads["planned_requests_per_s"] / fleet.peak_factor * (horizon_hours or hours) * 3600.0 * made
     full = loads["replica_requests_per_s"] * replicas * hours * 3600.0 * made

@@ -14,8 +14,8 @@ from planner.report.trace.allocation import allocation_rows
 from planner.report.trace.row import Places, asked_at, ruled, spaced, traced, unit_of, where
 
 Total = Literal[
-    "cost_microusd", "cost_usd", "training_usd", "serving_usd", "devices", "device_hours", "bound_microusd",
-    "bound_usd", "gap", "margins",
+    "cost_microusd", "cost_usd", "training_usd", "serving_usd", "unused_usd", "devices", "device_hours",
+    "bound_microusd", "bound_usd", "gap", "margins",
 ]  # fmt: skip
 _BAND = "EQ-BAND-1"
 _TOTALS: dict[Total, str] = {
@@ -23,6 +23,7 @@ _TOTALS: dict[Total, str] = {
     "cost_usd": rules.SUM,
     "training_usd": rules.SUM,
     "serving_usd": rules.SUM,
+    "unused_usd": rules.SUM,
     "devices": rules.SUM,
     "device_hours": rules.HOURS,
     "bound_microusd": rules.PROVEN,
@@ -36,7 +37,8 @@ def summary_rows(plan: PlanDocument, places: Places | None) -> Iterator[TraceRow
     """Totals, horizon and limits."""
     summary = plan["summary"]
     for name, rule in _TOTALS.items():
-        yield ruled(f"total: {spaced(name)}", f"plan.summary.{name}", rule, summary[name], unit_of(name))
+        if name in summary:
+            yield ruled(f"total: {spaced(name)}", f"plan.summary.{name}", rule, summary[name], unit_of(name))
     yield traced("total: error band", "plan.summary.cost_band", "equation", ids=_BAND, unit="USD")
     given = "horizon" in plan["scenario"]
     yield traced(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from planner.candidates.money import significant_hours
 from planner.carriers import dataclass
 from planner.plan.budget.model import Budget, BudgetLine
 from planner.plan.model.plan import PlanDocument
+from planner.report.metered import metered_hours
 
 MICRO = 1_000_000
 PER_HOUR = "per node-hour"
-_HALF_A_CENT_MICROUSD = 5_000
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _KINDS = ("training", "serving", "unused")
 
@@ -84,12 +83,11 @@ def _with_workloads(charge: ChargeRow, workloads: list[str]) -> ChargeRow:
 
 
 def _charge(line: BudgetLine, prices: dict[tuple[str, str, float], PriceRow]) -> ChargeRow:
-    nodes, hours, part = float(line["count"]), float(significant_hours(line["hours"])), line["part_of_price"]
-    price = line["price_microusd_per_hour"]
-    if price is None or abs(nodes * hours * part * price - line["charge_microusd"]) > _HALF_A_CENT_MICROUSD:
+    metered, price = metered_hours(line), line["price_microusd_per_hour"]
+    if metered is None or price is None:
         nodes, hours, part, unit, usd = 1.0, 1.0, 1.0, "in all", line["charge_microusd"] / MICRO
     else:
-        unit, usd = PER_HOUR, price / MICRO
+        nodes, hours, part, unit, usd = float(line["count"]), metered, line["part_of_price"], PER_HOUR, price / MICRO
     found = (line["item"], unit, usd)
     if found not in prices:
         prices[found] = PriceRow(item=line["item"], unit=unit, usd=usd, line=line)
