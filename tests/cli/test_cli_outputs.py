@@ -19,7 +19,7 @@ OVER = [
     ("solve s.yaml --out requests.csv", "requests.csv"),  # the scenario's own trace
     ("report s.yaml -o html --out s.yaml", "s.yaml"),
     ("explain s.yaml --out s.yaml", "s.yaml"),
-    ("export vllm s.yaml --out s.yaml", "s.yaml"),
+    ("export torchrun g.yaml --out g.yaml", "g.yaml"),
     ("traffic requests.csv --out requests.csv", "requests.csv"),
     ("read requests.csv --out requests.csv", "requests.csv"),
     ("catalog freeze --hardware own.json --out own.json", "own.json"),
@@ -28,7 +28,7 @@ OVER = [
 
 @pytest.mark.parametrize(("line", "file"), OVER)
 def test_an_input_is_never_replaced(line: str, file: str, here: Path, run: Run) -> None:
-    for name, source in (("s.yaml", "trace.yaml"), ("requests.csv", "requests.csv")):
+    for name, source in (("s.yaml", "trace.yaml"), ("requests.csv",) * 2, ("g.yaml", "gpt2-xl.yaml")):
         (here / name).write_bytes((here / "scenarios" / source).read_bytes())
     (here / "link.yaml").symlink_to("s.yaml")
     os.link(here / "s.yaml", here / "hard.yaml")
