@@ -32,6 +32,8 @@ LOCK_WAIT_S = 5.0  # for a file that another run holds
 _HOUSE = Path(__file__).parent
 _COUNTER = itertools.count()
 _outside: ContextVar[bool] = ContextVar("outside", default=False)
+# where a command writes what it was asked for, and files that it has read, by device and number
+_output: ContextVar[tuple[Path, set[tuple[int, int]]] | None] = ContextVar("output", default=None)
 _TEMPORARY = re.compile(r"\.plan-(\d+)-\d+-.*\.tmp")
 _SWEEP_AFTER_S = 60.0  # a dead writer's file is left alone this long
 _SWEEP_ALWAYS_AFTER_S = 86_400.0  # even when its pid lives: pids are used again
@@ -45,7 +47,7 @@ def read_bytes(path: StrPath, *, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> byte
         _demand_regular(Path(name).stat(), name)
         handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
         with open(handle, "rb") as stream:  # noqa: PTH123 - a descriptor, not a path
-            _demand_regular(os.fstat(handle), name)
+            _demand_regular(_noted(os.fstat(handle)), name)
             data = stream.read(limit_bytes + 1)
     except OSError as error:
         raise _unreadable(name, error) from None
@@ -64,7 +66,7 @@ def stream_of(path: StrPath) -> Iterator[BinaryIO]:
         _demand_regular(Path(name).stat(), name)
         handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
         with open(handle, "rb", buffering=0) as stream:  # noqa: PTH123 - a descriptor, not a path
-            _demand_regular(os.fstat(handle), name)
+            _demand_regular(_noted(os.fstat(handle)), name)
             yield cast(BinaryIO, stream)
     except OSError as error:
         raise _unreadable(name, error) from None
@@ -185,6 +187,45 @@ def outside_allowed(allowed: bool = True) -> Iterator[None]:
         _outside.reset(before)
 
 
+@contextlib.contextmanager
+def output_at(out: StrPath | None) -> Iterator[None]:
+    """Refuse to replace what was read in this block by what it writes at `out`, or below it; None: nothing is refused.
+
+    Files are the same by what they are, not by how they are called: links and folders in their names change nothing.
+    """
+    kept: tuple[Path, set[tuple[int, int]]] | None = None
+    with contextlib.suppress(ValueError):  # NUL in the name: nothing is written there
+        kept = None if out is None else (Path(os.path.realpath(os.fspath(out))), set())
+    before = _output.set(kept)
+    try:
+        yield
+    finally:
+        _output.reset(before)
+
+
+def _noted(status: os.stat_result) -> os.stat_result:
+    """The status of a file that is read, which is kept for `output_at`."""
+    kept = _output.get()
+    if kept is not None:
+        kept[1].add((status.st_dev, status.st_ino))
+    return status
+
+
+def _demand_no_input(target: Path, name: str) -> None:
+    kept = _output.get()
+    if kept is None or not target.is_relative_to(kept[0]) or not target.exists():
+        return
+    status = target.stat()
+    if (status.st_dev, status.st_ino) in kept[1]:
+        problem = Problem(
+            reference="not-written",
+            message=f"{name} was read for this: it is not replaced by what follows from it",
+            places=(Place(file=name),),
+            hint="name another file with --out",
+        )
+        raise OutputError(problem)
+
+
 def demand_inside(folder: StrPath, path: StrPath) -> None:
     """Refuse a path that a scenario or a plan names outside of a folder, links followed, unless that was allowed.
 
@@ -215,6 +256,7 @@ def write_bytes(path: StrPath, data: bytes) -> None:
     try:
         target = Path(os.path.realpath(name))  # a link stays a link, its target is replaced
         mode = _replaceable_mode(target)
+        _demand_no_input(target, name)
         target.parent.mkdir(parents=True, exist_ok=True)
         sweep_stale(target.parent)
         temporary = target.parent / f".plan-{os.getpid()}-{next(_COUNTER)}-{target.name[:80]}.tmp"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from planner.answers import Comparison
+from planner.api.checking import to_show
 from planner.api.sessions import Session, enumerate_candidates
 from planner.api.solving import solve
 from planner.api.taking import PlanLike, ScenarioLike, catalog_of, document_of, scenario_of
@@ -111,7 +112,7 @@ def side_of(
 
 
 def side_of_plan(name: str, plan: PlanLike, catalog: Catalog | None = None) -> Side:
-    """A plan as a side; with its scenario and its catalog where these are still at hand.
+    """A plan as a side, as far as it is proven; with its scenario and its catalog where these are still at hand.
 
     Parameters
     ----------
@@ -121,12 +122,13 @@ def side_of_plan(name: str, plan: PlanLike, catalog: Catalog | None = None) -> S
     from planner.plan.compare.side import Side
 
     document = document_of(plan)
+    found = _catalog_by_digest(document, catalog)
+    document = to_show(plan, found)
     try:
         scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"] or name)
     except PlanError as error:
         missing = f"the scenario of {name} cannot be read again: {error.problems[0].message}"
         return Side(name=name, kind="plan", document=document, missing=missing)
-    found = _catalog_by_digest(document, catalog)
     digest = document["provenance"]["catalog"]["sha256"]
     missing = (
         "" if found else f"the catalog that {name} was made with (sha256 {digest[:8]}…) is not at hand (--hardware DIR)"

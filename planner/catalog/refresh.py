@@ -15,7 +15,7 @@ from pathlib import PurePath
 
 from planner.carriers import dataclass
 from planner.catalog.importers import azure, gpuhunt, skypilot
-from planner.catalog.importers.imported import STEP, Imported
+from planner.catalog.importers.imported import STEP, Imported, unread_in
 from planner.catalog.importers.pairs import is_pairs, read_pairs
 from planner.catalog.importers.terms import ListTerms
 from planner.catalog.model import Catalog, Offer
@@ -51,7 +51,7 @@ class Refreshed:
     """What lists say that the catalog does not, offer by offer."""
 
     new: tuple[Repriced, ...]
-    gone: tuple[Repriced, ...]  # of the providers and price models of the lists, and in none of them
+    gone: tuple[Repriced, ...]  # of the providers and price models of the lists, and in none of them, readable or not
     dearer: tuple[Repriced, ...]
     cheaper: tuple[Repriced, ...]
     same: tuple[Repriced, ...]
@@ -139,6 +139,7 @@ def refreshed(imported: Sequence[Imported], catalog: Catalog) -> Refreshed:
         rows = {**one.offers, **rows}
     known = {offer.id: offer for offer in catalog.offers}
     told = [_repriced(name, row, known.get(name), catalog) for name, row in sorted(rows.items())]
+    unread = unread_in(imported)
     listed = {(row["provider"], row["price_model"]) for row in rows.values()}
     gone = [
         Repriced(
@@ -146,7 +147,7 @@ def refreshed(imported: Sequence[Imported], catalog: Catalog) -> Refreshed:
             new_microusd=None, old_as_of=offer.provenance.as_of,
         )
         for offer in catalog.offers
-        if (offer.provider, offer.price_model) in listed and offer.id not in rows
+        if (offer.provider, offer.price_model) in listed and offer.id not in rows and not unread(offer.id)
     ]  # fmt: skip
     both = [one for one in told if one.change is not None]
     return Refreshed(

@@ -109,10 +109,10 @@ def register(parent: typer.Typer) -> None:
         "plan calibrate training --family TPU-v4",
         "plan calibrate training --family 'TPU-v5p' --out calibration.yaml -q",
     )
-    command(app, "training", examples=examples)(training)
+    command(app, "training", examples=examples, renews=True)(training)
     examples = (
         "plan calibrate serving --engine mlc-llm",
         "plan calibrate serving --engine vllm-tpu --out serving.yaml -q",
     )
-    command(app, "serving", examples=examples)(serving)
+    command(app, "serving", examples=examples, renews=True)(serving)
     parent.add_typer(app, name="calibrate")

@@ -9,13 +9,23 @@ from planner.cli.frame import usage
 from planner.deadline import Deadline
 
 
-def share_of(text: str, flag: str = "--gap") -> float:
-    """A share of at least 0 and below 1."""
+def share_of(text: str, flag: str = "--gap", example: str = "0.1%") -> float:
+    """A share of at least 0 and below 1; the example is what to write instead of another.
+
+    Parameters
+    ----------
+    text
+        As it was given.
+    flag
+        What it was given to.
+    example
+        Such a share, as one is written for it.
+    """
     from planner import units
 
     share = _quantity(units.parse_fraction, text, flag)
     if not 0 <= share < 1:
-        raise usage("out-of-range", f"{flag} is {text}; it must be at least 0 and below 1", 'write "0.1%"')
+        raise usage("out-of-range", f"{flag} is {text}; it must be at least 0 and below 1", f'write "{example}"')
     return share
 
 

@@ -106,7 +106,7 @@ def report(
             margins=weighed,
             each=margins and weighed,
             savings=True,
-            contingency=None if contingency is None else share_of(contingency, "--contingency"),
+            contingency=None if contingency is None else share_of(contingency, "--contingency", "10%"),
             fiscal_year_start=fiscal_year_start,
             **asked,
         )

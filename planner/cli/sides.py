@@ -160,9 +160,14 @@ def _scenario(given: Given, name: str, source: str, case: str | None, settings: 
 
 def _plan(given: Given, name: str, source: str) -> Side:
     from planner import api
+    from planner.answers import Plan
     from planner.cli.find import load_catalog
+    from planner.cli.stale import as_proven
     from planner.plan.reading import read_plan
 
     document = read_plan(source)
     asked = given.hardware is not None or any(given.own_prices.values())
-    return api.side_of_plan(name, document, load_catalog(given.hardware, **given.own_prices) if asked else None)
+    catalog = load_catalog(given.hardware, **given.own_prices) if asked else None
+    made_with = catalog if catalog and catalog.digest == document["provenance"]["catalog"]["sha256"] else None
+    plan = Plan(document=as_proven(given.frame, document, made_with, file=source))
+    return api.side_of_plan(name, plan, catalog)

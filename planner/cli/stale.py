@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from planner.cli.frame import Frame
-from planner.errors import InputError
+from planner.errors import InputError, Place
 
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog
@@ -66,7 +66,7 @@ def fresh(
     return scenario, catalog
 
 
-def as_proven(frame: Frame, document: PlanDocument, catalog: Catalog | None = None) -> PlanDocument:
+def as_proven(frame: Frame, document: PlanDocument, catalog: Catalog | None = None, *, file: str = "") -> PlanDocument:
     """The document as far as it is proven, for showing; a warning on stderr where that is less than it says.
 
     Parameters
@@ -77,10 +77,12 @@ def as_proven(frame: Frame, document: PlanDocument, catalog: Catalog | None = No
         Of a plan; it stays as it is.
     catalog
         That it is held against; None: the one that it says it was made with.
+    file
+        That warnings name; empty: none.
     """
     from planner.api.checking import shown
 
     document, warnings = shown(document, catalog)
     for warning in warnings:
-        frame.warn(warning)
+        frame.warn(replace(warning, places=(Place(file=file),)) if file else warning)
     return document

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from planner.carriers import dataclass
 from planner.reading.columns import plain
+from planner.reading.decimal_signs import DecimalSign, number_in, signs_of
 from planner.reading.kinds import NOTHING, Asked, Kind, Match
-from planner.reading.reading import Piece, Reading
+from planner.reading.reading import Piece, Reading, Skips
 from planner.reading.source import Source, refused
 from planner.reading.tables import csv_text, names_of, places_of, printable, records_by_role, rows_of
+from planner.reading.times import DayOrder
 
 _LARGEST = Decimal(10) ** 15  # of one line
 _MOST_CURRENCIES = 40
@@ -22,7 +24,6 @@ _MOST_CELLS = 400_000  # of currency, day and service
 _MOST_IDS = 5_000_000
 _OTHERS = "(other services)"
 _SHOWN = 12
-_DAY_FIRST = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,6 @@ FORMS = (
 )  # fmt: skip
 _NEEDED = ("cost", "day", "service")
 _AMOUNT = re.compile(r"""["']amount["']\s*:\s*["']?(-?\d{1,15}(?:\.\d{1,20})?(?:[eE]-?\d{1,2})?)""")
-_GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?$")
 
 
 def _form_of(names: Sequence[str]) -> tuple[Form, float, tuple[str, ...]]:
@@ -127,17 +127,10 @@ def _version(stems: set[str]) -> str:
     return "1.0" if "billingcurrency" in stems and "chargecategory" in stems else "before 1.0"
 
 
-def cost_of(text: str, decimal_comma: bool = False) -> Decimal | None:
-    """A cost as it is written, exactly; None for anything else."""
-    if decimal_comma:
-        text = text.replace(".", "").replace(",", ".") if "," in text else text
-    elif "," in text:
-        text = text.replace(",", "") if _GROUPED.match(text) else ""
-    try:
-        found = Decimal(text) if 0 < len(text) <= 60 else None
-    except InvalidOperation:
-        return None
-    return found if found is not None and found.is_finite() and abs(found) <= _LARGEST else None
+def cost_of(text: str, sign: str = ".") -> Decimal | None:
+    """A cost as it is written with a decimal sign, exactly; None for anything else."""
+    found = number_in(text, sign)
+    return found if found is not None and abs(found) <= _LARGEST else None
 
 
 def day_of(text: str, day_first: bool = False) -> str:
@@ -271,15 +264,12 @@ def read(source: Source, asked: Asked) -> Reading:
     if any(role not in places for role in _NEEDED):
         raise refused(source, "missing-column", f"{source.name} is no bill that is read: no {', '.join(missing[:4])}",
                       "a cost, a day and a service under the names of FOCUS, AWS, Azure, Google or Oracle")  # fmt: skip
-    day_first = bool(separator) and _day_first(source, places["day"], separator)
-    rows = rows_of(source, form.roles, _NEEDED, reading.skipped) if separator else records_by_role(
-        source, form.roles, reading.skipped)  # fmt: skip
+    order, signs, numbers = _written(source, form, separator)
     spend = Spend()
     ids: set[int] = set()
-    slashes = False
-    for line, row in rows:
-        cost = cost_of(row.get("cost", ""), separator == ";")
-        day = day_of(row.get("day", ""), day_first)
+    for line, row in _rows(source, form, separator, reading.skipped):
+        cost = cost_of(row.get("cost", ""), signs["cost"])
+        day = day_of(row.get("day", ""), order.day_first)
         currency = currency_of(row.get("currency", ""))
         if cost is None:
             reading.skipped.add("no number for a cost", line)
@@ -297,10 +287,9 @@ def read(source: Source, asked: Asked) -> Reading:
                 continue
             if len(ids) < _MOST_IDS:
                 ids.add(key)
-        slashes = slashes or "/" in row.get("day", "")[:3]
         reading.taken += 1
         spend.add(currency, day, row.get("service", "")[:200], cost, row.get("category", "")[:100])
-        if row.get("second") and (second := cost_of(row["second"], separator == ";")) is not None:
+        if row.get("second") and (second := cost_of(row["second"], signs["second"])) is not None:
             spend.second[currency] += second
         if "amount" in row.get("credits", ""):
             for amount in _AMOUNT.findall(row["credits"][:20_000]):
@@ -310,27 +299,28 @@ def read(source: Source, asked: Asked) -> Reading:
         raise refused(source, "nothing-taken", f"no line of {source.name} could be taken", reasons or "it has no rows")
     reading.understood["spend"] = form.spend
     reading.understood["days"] = "as written, of the begin of each line's time"
-    if slashes:
-        reading.understood["days"] += "; " + ("day/month/year" if day_first else "month/day/year")
-    if separator == ";":
-        reading.understood["numbers"] = "with a decimal comma"
+    if order.said:
+        reading.understood["days"] += f"; {order.said}"
+    if numbers:
+        reading.understood["numbers"] = numbers
     spend.told(reading, form.second)
     return reading
 
 
-def _day_first(source: Source, place: int, separator: str) -> bool:
-    """Whether days with slashes have the day first: one of the head is no month."""
-    import csv
+def _rows(source: Source, form: Form, separator: str, skipped: Skips) -> Iterator[tuple[int, dict[str, str]]]:
+    if separator:
+        return rows_of(source, form.roles, _NEEDED, skipped)
+    return records_by_role(source, form.roles, skipped)
 
-    for line in source.first_lines[1:]:
-        try:
-            cells = next(csv.reader([line], delimiter=separator), [])
-        except csv.Error:
-            continue
-        found = re.match(r"(\d{1,2})/\d{1,2}/\d{4}", cells[place].strip()) if len(cells) > place else None
-        if found and int(found.group(1)) > _DAY_FIRST:
-            return True
-    return False
+
+def _written(source: Source, form: Form, separator: str) -> tuple[DayOrder, dict[str, str], str]:
+    """How days and numbers are written, by all lines: one of them says what the others leave open."""
+    order, columns = DayOrder(), {"cost": DecimalSign(), "second": DecimalSign()}
+    for line, row in _rows(source, form, separator, Skips()):
+        order.see(row.get("day", ""))
+        for role, column in columns.items():
+            column.see(row.get(role, ""), line)
+    return order, *signs_of(source, columns, separator)
 
 
 KINDS = (

@@ -16,7 +16,7 @@ from pathlib import PurePath
 
 from planner.carriers import dataclass
 from planner.catalog.importers import gpuhunt, skypilot
-from planner.catalog.importers.imported import Imported, price_of
+from planner.catalog.importers.imported import NOT_OFFERED, UNREADABLE, Imported, price_of
 from planner.catalog.importers.terms import ListTerms
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
@@ -187,11 +187,11 @@ def _unsold(found: Imported, text: str, catalog: Catalog, reading: Reading) -> l
                   ("spot", price_of(row.get("SpotPrice") or ""))]  # fmt: skip
         if row.get("spot", "").lower() == "true":
             prices = [("spot", prices[0][1])]
-        paid = [(terms, price) for terms, price in prices if price is not None]
+        paid = [(terms, price) for terms, price in prices if not isinstance(price, str)]
         if not name or not count or not 0 < count <= 100_000:
             reading.skipped.add("no accelerator", line)
         elif not paid:
-            reading.skipped.add("no price: not offered", line)
+            reading.skipped.add(UNREADABLE if UNREADABLE in dict(prices).values() else NOT_OFFERED, line)
         else:
             reading.taken += 1
             seen += [Seen(device=device, terms=terms, price=price / Decimal(str(count))) for terms, price in paid]

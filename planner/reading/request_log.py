@@ -19,7 +19,7 @@ from planner.reading.kinds import Asked
 from planner.reading.long_log import RUN, LengthCounts, LongLog
 from planner.reading.reading import Piece, Reading, Skips
 from planner.reading.source import Source, refused
-from planner.reading.times import EPOCH_FROM_S, epoch_unit_s
+from planner.reading.times import EPOCH_FROM_S, DayOrder, epoch_unit_s
 from planner.traffic import arrivals
 from planner.traffic.arrivals import Times
 from planner.traffic.lengths import HIGHEST_P95_OVER_MEAN
@@ -46,6 +46,7 @@ class RequestLog:
     asked: Asked
     tool: str = ""
     written: bool = False  # times are written out, not counted
+    order: DayOrder = field(default_factory=DayOrder)  # of dates with slashes
     zones: set[bool] = field(default_factory=set)  # whether times name their zone
     ids: array[int] = field(default_factory=lambda: array("q"))
     blocks: PrefixBlocks = field(default_factory=lambda: PrefixBlocks())
@@ -259,7 +260,7 @@ class RequestLog:
     def _unit_of(self, middle: float) -> tuple[float, str]:
         """The unit of times by the middle one, and how it is known.  [s]"""
         if self.written:
-            return 1.0, "written out"
+            return 1.0, f"written out, {self.order.said}" if self.order.said else "written out"
         said = _UNITS_S.get(self.asked.time_unit) or self.roles.time_unit_s
         if said:
             return said, "as its name or --time-unit says"

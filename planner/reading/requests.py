@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, tzinfo
 from typing import Any
 
@@ -18,7 +18,7 @@ from planner.reading.kinds import NOTHING, Asked, Kind, Match
 from planner.reading.reading import Reading
 from planner.reading.request_log import RequestLog
 from planner.reading.source import Source, refused
-from planner.reading.times import has_zone, iso_seconds, zone_of
+from planner.reading.times import DayOrder, has_slashes, has_zone, iso_seconds, zone_of
 from planner.reading.uniform_lines import columns_of
 
 _NEEDED = ("time", "input", "output")
@@ -120,8 +120,9 @@ def read_lines(source: Source, asked: Asked) -> Reading:
             names = list(dict.fromkeys(name for each in [*records_of(source)[:20], records[0]] for name in flat(each)))
             roles = roles_of(names, asked.columns)
             _demand_roles(source, roles, names, asked)
-            log = RequestLog(source=source, roles=roles, asked=asked, tool=tool_of(names))
             gets = {role: _getter(column) for role, column in roles.of.items()}
+            log = RequestLog(source=source, roles=roles, asked=asked, tool=tool_of(names))
+            log.order = _order_of(source, _record_times(source, gets["time"]))
         if log is None or (not numbers and _fast_records(log, records, number, zone)):
             continue
         for line, record in zip(numbers or range(number, number + len(records)), records):
@@ -146,6 +147,26 @@ def _getter(column: str) -> Callable[[Any], Any]:
         return record
 
     return get
+
+
+def _order_of(source: Source, times: Iterable[Any]) -> DayOrder:
+    """The order of day and month in all times, which are drawn for it where the head shows a date that needs it."""
+    order = DayOrder()
+    if has_slashes(source.head_text):
+        for time in times:
+            if isinstance(time, str):
+                order.see(time.strip())
+        source.cut_lines = 0  # they are counted when the requests are read
+    return order
+
+
+def _record_times(source: Source, get: Callable[[Any], Any]) -> Iterator[Any]:
+    return (get(record) for _, record in JsonLines(source))
+
+
+def _cell_times(source: Source, at: int, separator: str) -> Iterator[Any]:
+    for _, block in source.line_blocks():
+        yield from (cells[at] for _, cells in _rows(block, separator, 1) if cells and at < len(cells))
 
 
 def _take(
@@ -182,7 +203,7 @@ def _time(value: Any, log: RequestLog, zone: tzinfo) -> float:
     except ValueError:
         log.written = True
         log.zones.add(has_zone(value))
-        return iso_seconds(value, zone)
+        return iso_seconds(value, zone, log.order.day_first)
     if not math.isfinite(number):
         raise ValueError("no time")
     return number
@@ -191,10 +212,11 @@ def _time(value: Any, log: RequestLog, zone: tzinfo) -> float:
 def _failed(value: Any) -> bool:
     if isinstance(value, bool) or value is None:
         return False
-    if isinstance(value, int | float):
-        return 400 <= value < 600
     text = str(value).lower()
-    return any(word in text for word in _FAILED) or (text.isdigit() and 400 <= int(text[:6]) < 600)
+    try:
+        return 400 <= float(text) < 600  # 500, and 500.0 as a table writes it that has gaps
+    except ValueError:
+        return any(word in text for word in _FAILED)
 
 
 def _tokens(value: Any) -> float:
@@ -232,6 +254,7 @@ def read_table(source: Source, asked: Asked) -> Reading:
     roles = roles_of(names, asked.columns)
     _demand_roles(source, roles, names, asked)
     log = RequestLog(source=source, roles=roles, asked=asked, tool=tool_of(names))
+    log.order = _order_of(source, _cell_times(source, names.index(roles.of["time"]), separator))
     reading_skips = Reading(kind="", title="", source="").skipped
     zone = zone_of(asked.time_zone)
     number, file = 1, ""

@@ -85,7 +85,7 @@ class _Found:
     def _price(self, row: dict[str, str], device: str) -> str:
         count = number_of(row.get("QTY", ""))
         prices = {terms: price_of(row.get(column, "").replace("$", "").replace(",", "")) for terms, column in _PRICES}
-        paid = {terms: price for terms, price in prices.items() if price is not None}
+        paid = {terms: price for terms, price in prices.items() if not isinstance(price, str)}
         if not paid or not count or not 0 < count <= 100_000:
             return "no price of a count of accelerators"
         self.seen += [Seen(device=device, terms=terms, price=price / Decimal(str(count)))

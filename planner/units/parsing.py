@@ -39,8 +39,9 @@ class UnitError(ValueError):
         super().__init__(f"{message} ({hint})" if hint else message)
 
 
-_QUANTITY = re.compile(r"([-+]?)(\$?)\s*(\d+\.?\d*|\.\d+)(?:[eE]([-+]?\d+))?(?![\d,_])\s*(.*)", re.DOTALL)
+_QUANTITY = re.compile(r"([-+]?)(\$?)\s*(\d+\.?\d*|\.\d+)(?:[eE]([-+]?\d+))?(?![\d.,_])\s*(.*)", re.DOTALL)
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(,\d{3})+(?![\d,])")  # as money is written: $20,000
+_NO_COMMAS = "write a dot before decimals, and nothing between thousands"
 _MAX_DIGITS = 60
 _MAX_EXPONENT = 300
 
@@ -129,12 +130,21 @@ def _missing_unit(number: Fraction, dimension: Dimension, field: str) -> UnitErr
 
 
 def _unreadable(text: str, dimension: Dimension, field: str) -> UnitError:
-    if re.fullmatch(r"[-+]?\$?\s*\d[\d,_]*\d.*", text) and re.search(r"\d[,_]\d", text):
-        bare = re.sub(r"(?<=\d)[,_](?=\d)", "", text)
+    found = re.fullmatch(r"([-+]?\$?\s*)(\d[\d.,_]*)(.*)", text, re.DOTALL)
+    if found and re.search(r"\d[,_]\d", found[2]):
+        bare = _without_commas(found[2].replace("_", ""))
         return UnitError("ambiguous-number", f"'{text}': commas and underscores do not belong in numbers",
-                         f'write "{bare}"')  # fmt: skip
+                         f'write "{found[1]}{bare}{found[3]}"' if bare else _NO_COMMAS)  # fmt: skip
     return UnitError("wrong-type", f"'{text[:60]}' is not {dimension.noun}; '{field}' wants {dimension.wants}",
                      _write(Fraction(dimension.sample), dimension))  # fmt: skip
+
+
+def _without_commas(number: str) -> str:
+    """A number as we write it: 1,000 is a thousand, 1,5 and 0,125 have a decimal comma; "" where it is neither."""
+    whole, comma, last = number.rpartition(",")
+    if not comma or "." in last or (len(last) == 3 and whole != "0"):
+        return number.replace(",", "")
+    return "" if "," in whole else f"{whole.replace('.', '')}.{last}"
 
 
 def _not_a_quantity(kind: str, dimension: Dimension, field: str) -> UnitError:

@@ -12,6 +12,7 @@ from planner.catalog.importers.imported import Imported, extending_text, merged
 from planner.catalog.importers.skypilot import read_skypilot
 from planner.catalog.load import load_catalog
 from planner.catalog.offers import PRICE
+from planner.catalog.refresh import overlay_text, refreshed
 from planner.errors import InputError
 
 CATALOG = load_catalog()
@@ -83,12 +84,36 @@ def test_hosts_come_from_the_shape(tmp_path: Path) -> None:  # trap 6
 
 @pytest.mark.parametrize(
     ("row", "models"),
-    [("1.29,", ["on_demand"]), (",0.9", ["spot"]), ("0,0.0", []), (",", []), ("nan,-1", []), ("1e999,1e99999", [])],
+    [("1.29,", ["on_demand"]), (",0.9", ["spot"]), ("0,0.0", []), (",", []), ("nan,", []), ("null,", [])],
 )
 def test_no_price_is_not_offered(tmp_path: Path, row: str, models: list[str]) -> None:  # trap 7
     found = imported(tmp_path, "hyperbolic", f"1x-H100-75-722,H100,1,75,722,,{row},default,")
     assert [offer["price_model"] for offer in found.offers.values()] == models
     assert models or reason(found) == "no price: not offered"
+
+
+NO_NUMBER = ['"1,234.50",', '"23,92",', "$23.92,", "-1,", "ask,", "1e999,", ",-2", "1.29,1 USD"]
+
+
+@pytest.mark.parametrize("row", NO_NUMBER)
+def test_a_price_that_is_no_number_is_told_and_its_offer_is_not_gone(tmp_path: Path, row: str) -> None:
+    """Not even under a catalog of the list alone; what the list does not hold is."""
+    other, mine = "gpu_8x_h100_sxm5,H100,8,,,,23.92,,us-west-2,", f"gpu_8x_h100_sxm5,H100,8,,,,{row},us-east-1,"
+    found = imported(tmp_path, "lambda", other, mine)
+    assert [skip.reason for skip in found.skipped] == ["no number for a price"]
+    for text in (
+        extending_text([found], CATALOG, "mine"),
+        overlay_text(refreshed([found], CATALOG), "mine", whole=True),
+    ):
+        assert "gpu_8x_v100" in text  # others are gone
+        folder = tmp_path / "mine"
+        (folder / "offers").mkdir(parents=True, exist_ok=True)
+        (folder / "offers" / "lambda.csv").write_text(merged([found])["lambda"])
+        (folder / "catalog.yaml").write_text(text)
+        left = {offer.id for offer in load_catalog(folder).offers if offer.provider == "lambda"}
+        assert {name for name in left if name.endswith(":on_demand")} == {
+            f"lambda:{region}:gpu_8x_h100_sxm5:on_demand" for region in ("us-east-1", "us-west-2")
+        }
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,19 @@ API = {
 NAME = "azure:eastus:ND96isr_H100_v5"
 
 
+@pytest.mark.parametrize("price", ["1,234.50", "98.32", -1, True, [98.32]])
+def test_a_price_of_json_that_is_no_number_is_told(price: Any, shipped: Catalog, tmp_path: Path) -> None:
+    """A text is none, whatever stands in it; no price at all is not offered."""
+    azure, aws = azure_items(pricePerHour=price), json.dumps({"p5.48xlarge/us-east-1": price})
+    lists: list[tuple[str, dict[str, str]]] = [(azure, {}), (aws, {"price_model": "commitment_1y"})]
+    for text, given in lists:
+        path = written(tmp_path, "a.json", text)
+        found = read_list(path, shipped, ListTerms(), as_of=DAY, **given)
+        assert ([skip.reason for skip in found.skipped], len(found.unread)) == (["no number for a price"], 1)
+    none = read_list(written(tmp_path, "c.json", azure_items(pricePerHour=None)), shipped, ListTerms(), as_of=DAY)
+    assert [skip.reason for skip in none.skipped] == ["no price: not offered"]
+
+
 def test_azure_in_both_forms(shipped: Catalog, tmp_path: Path) -> None:
     short = changes_of(shipped, written(tmp_path, "short.json", azure_items(pricePerHour=99.5)), as_of=DAY)
     (one,) = (*short.new, *short.dearer, *short.cheaper)

@@ -135,6 +135,12 @@ def test_what_makes_no_sense_is_said(run: Run, plan: Path, arguments: tuple[str,
     assert (f"error[{reference}]" if reference else "error[not-a-scenario]") in answer.err
 
 
+@pytest.mark.parametrize("share", ["200%", "10"])
+def test_a_contingency_that_is_none_is_answered_with_a_usual_one(run: Run, plan: Path, share: str) -> None:
+    answer = run("report", str(plan), "--contingency", share)
+    assert (answer.code, 'write "10%"' in answer.err) == (2, True), answer.err
+
+
 def test_contingency_and_fiscal_year_reach_the_budget(run: Run, plan: Path) -> None:
     flags = ("--contingency", "10%", "--fiscal-year-start", "april")
     answer = run("report", str(plan), *flags, "-o", "json")

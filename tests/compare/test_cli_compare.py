@@ -171,3 +171,23 @@ def test_a_plan_of_no_change_says_so(documents: dict[str, dict[str, Any]]) -> No
 
 def test_question_has_its_cases() -> None:
     assert question(case="both").training[0].deadline_s == 6 * 3600.0
+
+
+def test_a_plan_that_was_changed_is_told_and_never_the_same_money(run: Run, here: Path) -> None:
+    """Its total is twice that of its workloads: no headline of the same money, and both gates shut."""
+    document = json.loads((here / "base.plan.json").read_text())
+    for key in ("cost_microusd", "cost_usd"):
+        document["summary"][key] *= 2
+    (here / "forged.plan.json").write_text(json.dumps(document))
+    code, out, err = run("compare", "base.plan.json", "forged.plan.json", "--hardware", "old.json", "--exit-code")
+    assert code == 7
+    assert "the same decision at another cost" in out
+    assert "the plan does not hold" in err
+    assert "  forged.plan.json\n" in err
+    assert "base.plan.json" not in err
+    assert (
+        run("compare", "base.plan.json", "forged.plan.json", "--hardware", "old.json", "--max-increase", "50%")[0] == 7
+    )
+    assert run("compare", "base.plan.json", "base.plan.json", "--hardware", "old.json", "--exit-code")[0] == 0
+    sides = api.compare("base.plan.json", "forged.plan.json", catalog=market(), cause=False).document["sides"]
+    assert [side["status"] for side in sides] == ["optimal", "feasible"]

@@ -101,6 +101,57 @@ def test_decimal_commas_and_days_first(tmp_path: Path) -> None:
     assert reading.understood["days"].endswith("day/month/year")
 
 
+def costs(folder: Path, separator: str, *numbers: str, second: str = "") -> Reading:
+    rows = [(number, "USD", "Usage", "2026-11-01T00:00:00Z", second, "AWS", "EC2", "") for number in numbers]
+    return reading_of(folder, table(FOCUS, rows, separator))
+
+
+@pytest.mark.parametrize(
+    ("separator", "numbers", "spend", "understood"),
+    [
+        (";", ("1,234.56", "2,099.50"), 3334.06, "with a decimal dot"),  # English numbers between semicolons
+        (";", ("1.234,56", "2.099,50"), 3334.06, "with a decimal comma"),
+        (",", ("1.234,56", "2.099"), 3333.56, "with a decimal comma"),  # the second follows the first
+        (";", ("2,099", "1.5"), 2100.5, "with a decimal dot"),
+        (";", ("2,099", "1,5"), 3.599, "with a decimal comma"),
+        (",", ("1,234", "7"), 1241.0, "with a decimal dot: no number tells, 1,234 is taken as 1234"),
+        (";", ("1,234", "7"), 8.234, "with a decimal comma: no number tells, 1,234 is taken as 1.234"),
+        (";", ("1.234", "7"), 8.234, "with a decimal dot: no number tells, 1.234 is taken as 1.234"),
+        (";", ("1.234.567", "0.5"), 0, ""),
+        (",", ("1,234.5", "1,5"), 0, ""),
+        (";", ("0,123", "1,0E-3", "1.234"), 1234.124, "with a decimal comma"),
+        (",", ("5", "1.5"), 6.5, None),
+        (";", ("5", "1"), 6.0, None),
+    ],
+)
+def test_the_decimal_sign_is_that_of_the_numbers(
+    separator: str, numbers: tuple[str, ...], spend: float, understood: str | None, tmp_path: Path
+) -> None:
+    if not spend:
+        with pytest.raises(InputError, match="numbers of the cost contradict each other") as refusal:
+            costs(tmp_path, separator, *numbers)
+        assert refusal.value.problems[0].places[0].line == 3
+        return
+    reading = costs(tmp_path, separator, *numbers)
+    assert figures(reading)["spend"][0] == pytest.approx(spend)
+    assert reading.skipped.count == 0
+    assert reading.understood.get("numbers") == understood
+
+
+def test_a_column_that_says_nothing_follows_the_other(tmp_path: Path) -> None:
+    found = figures(costs(tmp_path, ";", "1.234", second="1.234,50"))
+    assert found["spend"][0] == 1234.0
+    assert found["effective cost (of commitments too)"][0] == 1234.5
+
+
+def test_the_order_of_days_is_that_of_the_whole_bill(tmp_path: Path) -> None:
+    days = ["03/02/2026"] * 300 + ["13/02/2026"]
+    rows = [("1", "USD", "Usage", day, "1", "AWS", "EC2", "") for day in days]
+    reading = reading_of(tmp_path, focus(*rows))
+    assert (reading.skipped.count, figures(reading)["first day"][0]) == (0, "2026-02-03")
+    assert reading.understood["days"].endswith("; day/month/year")
+
+
 def test_credits_of_google_stand_beside_the_spend(tmp_path: Path) -> None:
     found = figures(reading_of(tmp_path, gcp()))
     assert found["spend"] == (5.0, "USD")
@@ -135,7 +186,7 @@ def test_truncated_allocations_are_refused_in_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "cost"),
     [("3.0E-6", "0.000003"), ("1,234.50", "1234.50"), ("-2", "-2"), ("1,5", None), ("NaN", None), ("inf", None),
-     ("", None),  ("1e15", "1e15"), ("1.1e15", None), ("1" * 61, None)],
+     ("", None),  ("1e15", "1e15"), ("1.1e15", None), ("1" * 61, None), ("1_000", None), ("12,34.5", None)],
 )  # fmt: skip
 def test_costs_are_exact_or_none(text: str, cost: str | None) -> None:
     assert cost_of(text) == (None if cost is None else Decimal(cost))

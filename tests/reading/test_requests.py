@@ -17,6 +17,7 @@ from planner.reading.kinds import Asked
 from planner.reading.reading import Reading
 from planner.reading.registry import read
 from planner.reading.source import Source
+from planner.reading.times import has_zone
 from planner.traffic.trace import read_trace
 from tests.reading.writers import azure, burstgpt, litellm, mooncake, requests
 
@@ -120,6 +121,48 @@ def test_order_case_blanks_and_further_columns_do_not_matter(separator: str, tmp
     reading = told(tmp_path, f"{head}\n{rows}")
     assert reading.taken == 59  # the first has no answer
     assert figure(reading, "rate") == pytest.approx(0.4, rel=0.05)
+
+
+SLASHED = [
+    (["03/11/2026", "04/11/2026", "13/11/2026"], 10, "written out, day/month/year"),
+    (["11/03/2026", "11/04/2026", "11/13/2026"], 10, "written out, month/day/year"),
+    (["11/03/2026", "11/04/2026"], 1, "written out, taken as month/day/year: no day after the 12th tells"),
+]
+
+
+@pytest.mark.parametrize(("days", "span", "said"), SLASHED)
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_the_order_of_day_and_month_is_that_of_the_whole_log(
+    days: list[str], span: int, said: str, form: str, tmp_path: Path
+) -> None:
+    times = [f"{day} 10:00:00" for day in [*days[:-1] * 300, days[-1]]]  # what tells stands last
+    if form == "json":
+        text = "".join(json.dumps({"time": each, "input_tokens": 10, "output_tokens": 5}) + "\n" for each in times)
+    else:
+        text = "time;input_tokens;output_tokens\n" + "".join(f"{each};10;5\n" for each in times)
+    reading = told(tmp_path, text)
+    assert (reading.taken, reading.skipped.count) == (len(times), 0)
+    assert figure(reading, "time") == pytest.approx(span * 86_400, rel=5e-3)  # and one gap more
+    assert reading.understood["time"].endswith(said)
+
+
+@pytest.mark.parametrize(("status", "failed"), [("500.0", 1), ("404", 1), ("200.0", 0), ("4e2", 1), ("600", 0)])
+def test_a_status_is_a_number_however_it_is_written(status: str, failed: int, tmp_path: Path) -> None:
+    rows = [f"2025-03-03 10:00:0{second},10,5,{status if second == 3 else 200}\n" for second in range(6)]
+    reading = told(tmp_path, "time,input_tokens,output_tokens,status\n" + "".join(rows))
+    assert (reading.taken, reading.skipped.count) == (6 - failed, failed)
+
+
+@pytest.mark.parametrize(
+    ("text", "zone"),
+    [("2026-11-01 10:00:00+01", True), ("2026-11-01T10:00:00.5-03", True), ("2026-11-01 10:00:00+0530", True),
+     ("2026-11-01T10:00Z", True), ("2026-11-01", False), ("2026-11-01 10:00:00", False)],
+)  # fmt: skip
+def test_an_offset_of_hours_alone_is_a_zone(text: str, zone: bool, tmp_path: Path) -> None:
+    assert has_zone(text) is zone
+    rows = "".join(f"{text},{given},5\n" for given in (10, 20))
+    said = told(tmp_path, "time,input_tokens,output_tokens\n" + rows).understood["time zone"]
+    assert said.startswith("as written" if zone else "none is written")
 
 
 def test_a_zone_is_said_and_obeyed(tmp_path: Path) -> None:

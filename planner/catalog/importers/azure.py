@@ -86,8 +86,8 @@ def read_azure(
         shape, prices = shapes[name], {item.price for item in items}
         for item in items:
             price = price_of(item.price)
-            if price is None:
-                found.skip(item.number, f"{item.name} in {region}", "no price: not offered")
+            if isinstance(price, str):
+                found.no_price(item.number, f"{item.name} in {region}", price, (shape.name, region, model))
             elif len(prices) > 1:
                 found.skip(item.number, f"{item.name} in {region}", "several prices, and nothing says on which terms")
             else:
@@ -123,8 +123,8 @@ def _item(number: int, raw: Mapping[str, Any]) -> _Item:
 def _number(raw: Mapping[str, Any], *names: str) -> str:
     for name in names:
         value = raw.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return json.dumps(value)
+        if value is not None:
+            return json.dumps(value)  # a text keeps its quotes: it is no number
     return ""
 
 

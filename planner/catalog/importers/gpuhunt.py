@@ -106,11 +106,14 @@ def _take(found: Imported, catalog: Catalog, line: int, row: dict[str, str], sou
     what = f"{row['instance_name'] or '(no name)'} in {row['location']}"
     reason = _refusal(found, catalog, row)
     price = price_of(row["price"])
-    if reason or price is None:
-        found.skip(line, what, reason or "no price: not offered")
+    if reason:
+        found.skip(line, what, reason)
         return
     shape = catalog.shapes[f"{found.provider}/{row['instance_name']}"]
     model = "spot" if row["spot"].lower() == "true" else "on_demand"
+    if isinstance(price, str):
+        found.no_price(line, what, price, (shape.name, row["location"], model))
+        return
     new = found.offer(
         shape=shape.name, region=row["location"], zone="", price_model=model, price=price, source=source, as_of=as_of
     )

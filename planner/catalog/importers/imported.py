@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from decimal import Decimal, InvalidOperation
 
@@ -16,6 +16,9 @@ from planner.catalog.offers import MOST_USD_PER_HOUR, OPTIONAL, PRICE, REQUIRED
 
 COLUMNS = tuple(dict.fromkeys((*REQUIRED, *OPTIONAL)))
 STEP = Decimal("0.000001")  # a micro-dollar
+NOT_OFFERED = "no price: not offered"
+UNREADABLE = "no number for a price"
+_NONE = ("", "null", "none", "n/a", "-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,7 @@ class Imported:
     rows: int = 0  # of the file
     taken: int = 0  # rows that became offers, or part of one
     offers: dict[str, dict[str, str]] = field(default_factory=dict)
+    unread: set[str] = field(default_factory=set)  # ids of offers whose price is written, and is no number: not gone
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -54,6 +58,26 @@ class Imported:
             Why it became no offer; rows are counted by it.
         """
         self.skipped.append(Skipped(line=line, what=what, reason=reason))
+
+    def no_price(self, line: int, what: str, reason: str, *offers: tuple[str, str, str]) -> None:
+        """List a row for want of a price.
+
+        Parameters
+        ----------
+        line, what
+            As for `skip`.
+        reason
+            As `price_of` gives it.
+        offers
+            Shape, zone or region, and price model of each offer that the row is about.
+        """
+        self.skip(line, what, reason)
+        if reason == UNREADABLE:
+            self.unread |= {self.name_of(*offer) for offer in offers}
+
+    def name_of(self, shape: str, place: str, price_model: str) -> str:
+        """Id of an offer: shape, zone or region, price model."""
+        return f"{self.provider}:{' '.join(place.split())}:{shape}:{price_model}"
 
     def offer(
         self, *, shape: str, region: str, zone: str, price_model: str, price: Decimal, source: str, as_of: str,
@@ -82,8 +106,7 @@ class Imported:
         """
         model = price_model
         region, zone = " ".join(region.split()), " ".join(zone.split())  # an end of a line would break the file
-        place = zone or region
-        name = f"{self.provider}:{place}:{shape}:{model}"
+        name = self.name_of(shape, zone or region, model)
         cells = {
             "offer": name,
             "provider": self.provider,
@@ -137,7 +160,8 @@ def countries_of(catalog: Catalog, provider: str) -> dict[str, str]:
 def extending_text(imported: Iterable[Imported], catalog: Catalog, name: str) -> str:
     """A catalog.yaml that extends the packaged catalog, with the imported prices in place of its own.
 
-    Whoever is imported is imported whole: what the old list had and the new one has not is sold no more.
+    Whoever is imported is imported whole: what the old list had and the new one has not is sold no more, but for what
+    the new one has at a price that cannot be read: that stays as it was.
 
     Parameters
     ----------
@@ -148,28 +172,50 @@ def extending_text(imported: Iterable[Imported], catalog: Catalog, name: str) ->
     name
         Of the new catalog.
     """
-    sold = {offer.provider for offer in catalog.offers}
-    theirs = sorted({one.provider for one in imported if one.offers} & sold)
+    imported = list(imported)
+    entries = []
+    for provider in sorted({one.provider for one in imported if one.offers}):
+        unread = unread_in([one for one in imported if one.provider == provider])
+        names = [offer.id for offer in catalog.offers if offer.provider == provider]
+        gone = [name for name in names if not unread(name)]
+        if len(gone) < len(names):
+            entries += [f"offer: {json.dumps(name)}" for name in gone]
+        elif names:
+            entries.append(f"provider: {json.dumps(provider)}")
     lines = ["# The packaged catalog, with the prices under offers/ in place of its own of the same providers.",
              "schema: catalog/v1", f"name: {json.dumps(name)}", "extends: default"]  # fmt: skip
-    if theirs:
-        lines += ["offers:", *(f"  - {{provider: {json.dumps(provider)}, remove: true}}" for provider in theirs)]
+    if entries:
+        lines += ["offers:", *(f"  - {{{entry}, remove: true}}" for entry in entries)]
     return "\n".join(lines) + "\n"
 
 
-def price_of(text: str) -> Decimal | None:
-    """A price above 0; None for an empty cell, a zero or what is no price: not offered.
+def unread_in(imported: Iterable[Imported]) -> Callable[[str], bool]:
+    """Whether a price of an offer stands in files and is no number, and no other row of them has it."""
+    imported = list(imported)
+    unread = {name for one in imported for name in one.unread} - {name for one in imported for name in one.offers}
+    return lambda name: ":".join(name.split(":")[:4]) in unread  # the fifth part counts offers of one name
+
+
+def price_of(text: str) -> Decimal | str:
+    """A price above 0, or why it is none: an empty cell, a zero and NaN are not offered, other words no number.
 
     Examples
     --------
     >>> price_of("1.50"), price_of(""), price_of("0.0"), price_of("nan")
-    (Decimal('1.50'), None, None, None)
+    (Decimal('1.50'), 'no price: not offered', 'no price: not offered', 'no price: not offered')
+    >>> price_of("23,92"), price_of("-1")
+    ('no number for a price', 'no number for a price')
     """
+    text = text.strip()
+    if text.lower() in _NONE:
+        return NOT_OFFERED
     try:
-        price = Decimal(text.strip())
+        price = Decimal(text)
     except InvalidOperation:
-        return None
-    return price if price.is_finite() and STEP <= price <= MOST_USD_PER_HOUR else None
+        return UNREADABLE
+    if price.is_nan() or 0 <= price < STEP:
+        return NOT_OFFERED
+    return price if STEP <= price <= MOST_USD_PER_HOUR else UNREADABLE
 
 
 def reasons(imported: Iterable[Imported]) -> dict[str, int]:

@@ -65,12 +65,11 @@ def read_pairs(
     for number, (key, value) in enumerate(data.items() if isinstance(data, dict) else (), start=1):
         found.rows += 1
         name, _, region = str(key).partition("/")
-        number_given = isinstance(value, int | float) and not isinstance(value, bool)
-        price = price_of(json.dumps(value)) if number_given else None
+        price = price_of(json.dumps(value))  # a text keeps its quotes: it is no number
         if f"{PROVIDER}/{name}" not in catalog.shapes:
             found.skip(number, str(key), "no shape of this machine")
-        elif price is None:
-            found.skip(number, str(key), "no price: not offered")
+        elif isinstance(price, str):
+            found.no_price(number, str(key), price, (name, region, price_model))
         else:
             found.offer(shape=name, region=region, zone="", price_model=price_model, source=source or file, as_of=as_of,
                         price=in_dollars(price, "USD", terms, file))  # fmt: skip

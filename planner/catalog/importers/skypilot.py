@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 from planner.carriers import dataclass
-from planner.catalog.importers.imported import Imported, countries_of, price_of
+from planner.catalog.importers.imported import NOT_OFFERED, UNREADABLE, Imported, countries_of, price_of
 from planner.catalog.model import Catalog, Shape
 from planner.errors import InputError, Place
 from planner.files import StrPath, read_text
@@ -70,7 +70,12 @@ class _Row:
     def prices(self) -> dict[str, Decimal]:
         """Price by model, of those that are asked."""
         found = {model: price_of(self[column]) for model, column in MODELS}
-        return {model: price for model, price in found.items() if price is not None}
+        return {model: price for model, price in found.items() if not isinstance(price, str)}
+
+    @property
+    def unread(self) -> bool:
+        """Whether a price is written that is no number: then no other of the row is believed either."""
+        return any(price_of(self[column]) == UNREADABLE for _, column in MODELS)
 
     @property
     def count(self) -> float | None:
@@ -173,9 +178,16 @@ class _Reader:
             return f"the row sells {name}, the shape holds {shape.device}"
         return ""
 
-    def _offer(self, row: _Row, shape: Shape, prices: Mapping[str, Decimal], note: str = "", quality: str = "") -> None:
-        if not prices:
-            self.found.skip(row.line, row.what, "no price: not offered")
+    def _offer(
+        self, row: _Row, shape: Shape, prices: Mapping[str, Decimal], note: str = "", quality: str = "",
+        host: _Row | None = None,
+    ) -> None:  # fmt: skip
+        unread = row.unread or (host is not None and host.unread)
+        if unread or not prices:
+            place = row["AvailabilityZone"] or row["Region"]
+            models = ("auction",) if self.found.provider in AUCTIONS else tuple(model for model, _ in MODELS)
+            self.found.no_price(row.line, row.what, UNREADABLE if unread else NOT_OFFERED,
+                                *((shape.name, place, model) for model in models))  # fmt: skip
             return
         flags = _flags(prices)
         kept = [
@@ -238,7 +250,7 @@ class _Reader:
             host = hosts.get((shape.name, row["AvailabilityZone"]))
             if host is not None:
                 prices = {m: row.prices[m] + host.prices[m] for m in row.prices if m in host.prices}
-                self._offer(row, shape, prices, note, "suspect" if low else "")
+                self._offer(row, shape, prices, note, "suspect" if low else "", host)
                 used.add(host.line)
         if not used:
             self.found.skip(row.line, row.what, "an accelerator without a machine in its zone")

@@ -78,6 +78,7 @@ def _compared(first: Side, other: Side, engine: Engine, cause: bool, allow_suspe
         and all(row["changed"] == "nothing" for row in workloads)
         and not contracts
         and not copies
+        and not money[-1]["difference_microusd"]  # a total that its workloads do not explain
     )
     horizons = [side.document["summary"].get("horizon_hours") for side in (first, other)]
     return {

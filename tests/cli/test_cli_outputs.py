@@ -1,0 +1,64 @@
+"""--out never replaces what a command was made from: named, linked, or named by the scenario."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from planner import files
+from planner.errors import OutputError
+from tests.cli.conftest import Run
+
+OVER = [
+    ("solve s.yaml --out s.yaml", "s.yaml"),
+    ("solve s.yaml --out ./scenarios/../s.yaml", "s.yaml"),
+    ("solve s.yaml --out link.yaml", "s.yaml"),
+    ("solve s.yaml --out hard.yaml", "s.yaml"),
+    ("solve s.yaml --out requests.csv", "requests.csv"),  # the scenario's own trace
+    ("report s.yaml -o html --out s.yaml", "s.yaml"),
+    ("explain s.yaml --out s.yaml", "s.yaml"),
+    ("export torchrun g.yaml --out g.yaml", "g.yaml"),
+    ("traffic requests.csv --out requests.csv", "requests.csv"),
+    ("read requests.csv --out requests.csv", "requests.csv"),
+    ("catalog freeze --hardware own.json --out own.json", "own.json"),
+]
+
+
+@pytest.mark.parametrize(("line", "file"), OVER)
+def test_an_input_is_never_replaced(line: str, file: str, here: Path, run: Run) -> None:
+    for name, source in (("s.yaml", "trace.yaml"), ("requests.csv",) * 2, ("g.yaml", "gpt2-xl.yaml")):
+        (here / name).write_bytes((here / "scenarios" / source).read_bytes())
+    (here / "link.yaml").symlink_to("s.yaml")
+    os.link(here / "s.yaml", here / "hard.yaml")
+    if "own.json" in line:
+        assert run("catalog", "freeze", "--out", "own.json").code == 0
+    before = (here / file).read_bytes()
+    answer = run(*line.split())
+    assert (answer.code, (here / file).read_bytes() == before) == (8, True), answer.err
+    assert "error[not-written]" in answer.err
+    assert "name another file with --out" in answer.err
+
+
+def test_what_was_written_before_is_replaced(here: Path, run: Run) -> None:
+    for _ in range(2):
+        assert run("traffic", "scenarios/requests.csv", "--out", "t.txt").code == 0
+
+
+def test_only_what_is_read_in_the_block_is_kept(tmp_path: Path) -> None:
+    """Below a folder too; a name that is none breaks nothing here; outside of the block all is as before."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    for path in (one, other):
+        path.write_text("a")
+    with files.output_at(tmp_path):
+        files.read_text(one)
+        files.write_text(other, "b")
+        with pytest.raises(OutputError, match="is not replaced"):
+            files.write_text(one, "b")
+    with files.output_at(other):
+        files.read_text(one)
+        files.write_text(one, "c")  # not what was asked for: the command's own keeping
+    with files.output_at("\0"):
+        files.read_text(one)
+    files.write_text(one, "d")
