@@ -55,7 +55,7 @@ from planner.scenario.runs import (
     StepTime,
 )
 from planner.scenario.serving_fleet import EngineLimits, Format, ServingFleet
-from planner.scenario.terms import Contract, Data, Discount, Flex, PriceModel, ProviderKind, SiteLimit
+from planner.scenario.terms import COMMITMENT_HOURS, Contract, Data, Discount, Flex, PriceModel, ProviderKind, SiteLimit
 from planner.scenario.training_job import Batch, Optimizer, Stack, TrainingJob
 from planner.yamlfile.writing import flow_text
 
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from planner.yamlfile import Document
 
 HORIZON_S = units.parse_duration("1 month")
+MAX_PERIODS = 520  # ten years of weeks
 
 Objective = Literal["cost", "time", "carbon"]
 Month = Literal[
@@ -222,7 +223,11 @@ class Scenario(Part):
         description="end of the error band at which deadlines, memory and latency targets must hold; left out: p90",
     )
     errors: Confidence | None = Field(None, description="what if all predictions err to this quantile, together")
-    periods_s: Duration | None = Field(None, alias="periods", description="calendar grid; left out: all runs at once")
+    periods_s: Duration | None = Field(
+        None,
+        alias="periods",
+        description="calendar grid; left out: as long as the shortest commitment that may be renewed, else all at once",
+    )
     begin_date: Date | None = Field(None, alias="begin", description="of the plan; left out: the earliest start")
     training: Many[TrainingJob] = Field((), description="training jobs")
     serving: Many[ServingFleet] = Field((), description="serving fleets")
@@ -294,8 +299,22 @@ class Scenario(Part):
 
     @property
     def period_s(self) -> float:
-        """Length of one period of the calendar; the horizon where none is given."""
-        return self.periods_s or self.horizon_s
+        """Length of one period of the calendar; left out: a term that another may follow, else the horizon."""
+        return self.periods_s or self.renewed_s or self.horizon_s
+
+    @property
+    def renewed_s(self) -> float | None:
+        """The shortest term of a commitment that ends within the horizon, so that another one may follow; None: none.
+
+        Only where no periods are given.
+        """
+        if self.periods_s:
+            return None
+        terms = [COMMITMENT_HOURS[one] for one in self.hardware.pricing if one in COMMITMENT_HOURS]
+        own = (one for one in self.hardware.contracts if one.price_model in COMMITMENT_HOURS)
+        terms += [hours for one in own for hours in one.hours[:1] if hours]
+        ends = (3600.0 * hours for hours in terms)
+        return min((s for s in ends if self.horizon_s / MAX_PERIODS <= s < self.horizon_s * (1 - 1e-12)), default=None)
 
     @property
     def periods(self) -> int:

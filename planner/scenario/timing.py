@@ -9,12 +9,11 @@ from collections.abc import Iterator
 
 from planner.carriers import dataclass
 from planner.errors import Problem
-from planner.scenario.schema import Scenario, TrainingJob
+from planner.scenario.schema import MAX_PERIODS, Scenario, TrainingJob
 from planner.spelling import closest
 from planner.units import format_duration
 from planner.yamlfile import Document, Steps
 
-MAX_PERIODS = 520  # ten years of weeks
 _SHORT = 1e-9  # share of a period by which a window may miss a start, for the rounding of floats
 
 

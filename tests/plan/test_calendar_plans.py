@@ -14,6 +14,8 @@ from planner import api
 from planner.catalog.model import Catalog, Provenance
 from planner.errors import InputError
 from planner.plan.document import digest_of
+from planner.report.screen import render_screen
+from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 from tests.tiers import cases, first_and_last
 from tests.verified import errors, follow_schema
@@ -135,6 +137,65 @@ def test_a_commitment_is_paid_for_the_part_within_the_horizon_or_whole() -> None
     whole = solved(scenario([], **alone, hardware={"pricing": ["on_demand", "commitment_1y"]}), world())
     assert whole["contracts"] == []
     assert whole["summary"]["cost_microusd"] == 720_000_000
+
+
+@pytest.mark.parametrize(
+    ("horizon", "starts", "microusd"),
+    [
+        ("8760 h", [0], 5_256_000_000),  # $0.6 an hour for its year
+        ("8761 h", [0], 5_257_000_000),  # an hour on demand at $1 after it
+        ("17520 h", [0, 8760], 10_512_000_000),
+        ("17000 h", [0, 8760], 10_512_000_000),  # whole years, cheaper than 8,240 h on demand
+    ],
+)
+def test_a_commitment_that_ends_within_the_horizon_is_renewed(horizon: str, starts: list[int], microusd: int) -> None:
+    """Without periods of the scenario's own a period is the term."""
+    asked = scenario([], serving=[fleet("chat")], horizon=horizon, hardware={"pricing": ["on_demand", "commitment_1y"]})
+    document = solved(asked, world())
+    assert references(document, world()) == set()
+    assert document["summary"]["cost_microusd"] == microusd
+    assert [one["start_hours"] for one in document["contracts"] if one["kind"] == "commitment_1y"] == starts
+    assert any("may be followed by another" in line for line in document["assumed"]) == (horizon != "8760 h")
+    assert not any("left out" in line for line in document["warnings"])
+    only = solved(asked.with_({"hardware.pricing": ["commitment_1y"]}), world())
+    assert only["summary"]["cost_microusd"] == 5_256_000_000 * (1 if horizon == "8760 h" else 2)
+
+
+@pytest.mark.parametrize(
+    ("hardware", "horizon", "seconds"),
+    [
+        ({"pricing": ["on_demand"]}, "17520 h", None),
+        ({"pricing": ["on_demand", "commitment_3y"]}, "17520 h", None),
+        ({"pricing": ["commitment_1y", "commitment_3y"]}, "60 months", 8760 * 3600),
+        ({"pricing": ["commitment_3y"]}, "60 months", 26280 * 3600),
+        ({"contracts": [{"term": "6 months"}]}, "8760 h", 4380 * 3600),
+        ({"contracts": [{"term": "1 h"}]}, "521 h", None),  # more periods than can be planned
+        ({"contracts": [{"term": "1 h"}]}, "520 h", 3600),
+    ],
+)
+def test_the_period_of_a_plan_that_names_none(hardware: dict[str, Any], horizon: str, seconds: float | None) -> None:
+    own = {"shape": "north/one", "region": "r1", "price_model": "commitment_1y", "price": "$0.5/h"}
+    if "contracts" in hardware:
+        hardware = {"contracts": [{**own, **one} for one in hardware["contracts"]]}
+    asked = scenario([], serving=[fleet("chat")], horizon=horizon, hardware=hardware)
+    assert asked.renewed_s == (None if seconds is None else pytest.approx(seconds))
+    assert asked.period_s == pytest.approx(seconds or asked.horizon_s)
+    assert asked.with_({"periods": horizon}).renewed_s is None
+
+
+def test_a_contract_too_short_for_a_period_is_told_with_what_mends_it() -> None:
+    """The setting that the warning prints, used as printed."""
+    hardware = {"pricing": ["commitment_1y", "block"]}
+    asked = scenario([], serving=[fleet("chat")], horizon="17520 h", periods="17520 h", hardware=hardware)
+    document = solved(asked, world())
+    assert document["status"] == "infeasible"
+    told = [line for line in document["warnings"] if "is left out" in line]
+    assert [line.partition(" is")[0] for line in told] == ["block", "commitment_1y"]
+    assert "its longest term, 12 months, is shorter than a period, 24 months" in told[1]
+    assert "--set 'periods=8760 h'" in " ".join(render_screen(document).split())
+    mended = solved(with_settings(asked, [told[1].split("'")[1]]), world())
+    assert mended["summary"]["cost_microusd"] == 2 * 5_256_000_000
+    assert [line.partition(" is")[0] for line in mended["warnings"] if "is left out" in line] == ["block"]
 
 
 def test_the_reserved_share_is_the_quantile_of_the_load() -> None:

@@ -23,7 +23,7 @@ from planner.estimate.serving import TEXTBOOK
 from planner.estimate.software import SOFTWARE, asked_on, closest
 from planner.estimate.training import activations_known
 from planner.estimate.training_memory import FRAGMENTATION_SHARE
-from planner.plan.notes.calendar import bought_facts, bought_warnings, calendar_assumptions
+from planner.plan.notes.calendar import bought_facts, bought_warnings, calendar_assumptions, short_terms
 from planner.plan.notes.market import market_warnings
 from planner.plan.notes.run import run_assumptions
 from planner.plan.notes.serving import published_rates, serving_assumptions, serving_warnings
@@ -186,7 +186,7 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
     bought
         What is bought ahead, as it stands in the plan.
     """
-    lines = []
+    lines = [*short_terms(candidates)]
     for name, question in candidates.questions.items():
         if isinstance(question, TrainingQuestion) and not activations_known(question.arch):
             lines.append(

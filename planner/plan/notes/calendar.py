@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from planner.candidates.contracts import TERM_HOURS
 from planner.candidates.search import Candidates
 from planner.catalog.model import Catalog, Provenance, Transfer
+from planner.scenario.schema import HORIZON_S, MAX_PERIODS
 from planner.units import format_duration
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import BoughtParts
+
+_SHORT = 1e-9  # share of a period that rounding may take
 
 
 def calendar_assumptions(candidates: Candidates, bought: BoughtParts) -> Iterator[str]:
@@ -23,6 +28,12 @@ def calendar_assumptions(candidates: Candidates, bought: BoughtParts) -> Iterato
         yield (
             f"a job starts with a period of {period} and holds its machines in every period that it touches, "
             "its time margin included; fleets hold theirs all the time"
+        )
+    renewed_s = scenario.renewed_s
+    if renewed_s and calendar.pools:
+        yield (
+            f"a commitment that ends may be followed by another at the same price: a period is {_term(renewed_s)}, the "
+            "shortest term within the horizon (periods)"
         )
     if calendar.pools:
         yield "nodes on demand beside contracted ones are taken for whole periods"
@@ -44,6 +55,33 @@ def bought_warnings(bought: BoughtParts) -> Iterator[str]:
             yield f"{contract['offer']}: the price has no date of its own (transcribed {contract['price_as_of']})"
         if contract["price_status"] == "recalled":
             yield f"{contract['offer']}: the price was recalled, not seen"
+
+
+def short_terms(candidates: Candidates) -> Iterator[str]:
+    """Contracts that are allowed and last for no period: none of them was weighed."""
+    calendar = candidates.calendar
+    if calendar is None:
+        return
+    shortest_h = min(calendar.period_hours(number) for number in range(calendar.periods))
+    longest: dict[str, float] = {}
+    for offer in (offer for pool in calendar.pools for offer in pool.contracts):
+        most = TERM_HOURS.get(offer.price_model) if offer.max_term_hours is None else offer.max_term_hours
+        longest[offer.price_model] = max(longest.get(offer.price_model, 0.0), math.inf if most is None else most)
+    for model, hours in sorted(longest.items()):
+        if hours * (1 + _SHORT) < shortest_h:
+            periods = f"periods={hours:.17g} h"
+            mends = calendar.horizon_s / 3600.0 / hours <= MAX_PERIODS
+            yield (
+                f"{model} is left out: its longest term, {_term(3600.0 * hours)}, is shorter than a period, "
+                f"{_term(3600.0 * shortest_h)}, and covers none"
+                + (f"; --set '{periods}' lets one follow another" if mends else "")
+            )
+
+
+def _term(length_s: float) -> str:
+    """A time in months where it is whole months, as contracts are sold."""
+    months = length_s / HORIZON_S
+    return f"{months:.0f} months" if months > 1 and math.isclose(months, round(months)) else format_duration(length_s)
 
 
 def bought_facts(candidates: Candidates, bought: BoughtParts) -> Iterator[tuple[str, str, str, Provenance]]:
