@@ -211,7 +211,24 @@ def offered(job: TrainingJob, rules: LayoutRules, layout: Layout) -> Layout:
         return layout
     if job.lora is not None:
         return layout.select(np.flatnonzero(adapters_can(layout)))
-    return layout.select(np.flatnonzero((np.asarray(layout.pp) == 1) | (np.asarray(layout.sharding) < 2)))
+    return layout.select(np.flatnonzero(~unadvised(job, rules, layout)))
+
+
+def unadvised(job: TrainingJob, rules: LayoutRules, layout: Layout) -> NDArray[np.bool_]:
+    """Gradients or weights shared out under a pipeline, where nobody asks for it: few trainers have both.
+
+    Parameters
+    ----------
+    job
+        One that names a framework, or trains adapters, is held to what its software has.
+    rules
+        Where a number of stages is fixed there, it is asked for.
+    layout
+        (n,) legal layouts.
+    """
+    if job.framework is not None or job.lora is not None or "pp" in dict(rules.pinned):
+        return np.zeros(np.size(layout.pp), dtype=bool)
+    return np.asarray((np.asarray(layout.pp) > 1) & (np.asarray(layout.sharding) > 1))
 
 
 def _model_splits(arch: Architecture, rules: LayoutRules) -> IntArray:

@@ -24,6 +24,7 @@ from planner.candidates.layouts import (
     offered,
     split_numbers,
     tried_around,
+    unadvised,
 )
 from planner.candidates.ledger import Ledger
 from planner.candidates.offers import Site, names_on
@@ -52,6 +53,7 @@ MOST_SPLITS = 8  # of each count of shapes, beside which finer sizes are tried
 NEIGHBOURHOOD = 0.06  # relative, of times: finer sizes are tried beside layouts so much slower than the fastest
 MOST_KEPT_BYTES = MOST_BYTES // 2  # of one job's layouts, beyond which those that were not asked for are forgotten
 _SIZES = 1 << 10  # room for a micro-batch
+_NONE: Rows = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +171,7 @@ class _Evaluated:
     by_count: Mapping[int, Rows]  # ascending, of each count of devices
     splits: Rows  # a number of each split
     launched: NDArray[np.bool_] | None  # whether some program has it on GPUs; None: each, or nobody knows
+    unadvised: tuple[Rows, Rows] = (_NONE, _NONE)  # devices and tensor ranks of those that nobody advises
     origin: tuple[Rows, Rows] | None = None  # of finer ones: the first and the last number beside which each lies
 
 
@@ -230,7 +233,7 @@ def tell(fitting: Fitting, ledger: Ledger) -> None:
             before, nearest = found.get(reason, (0, np.inf))
             found[reason] = before + many, min(nearest, miss)
     for reason, (many, miss) in found.items():
-        if reason in ("slower", "no-program"):
+        if reason in ("slower", "no-program", "unadvised"):
             ledger.drop(reason, "layouts", many)
             continue
         text = f"needs {format_bytes(miss)} less per device{_where(search.group[0], level, reason)}"
@@ -336,7 +339,8 @@ def _evaluated(question: TrainingQuestion, searches: Sequence[Search]) -> _Evalu
             largest[count] = max(largest.get(count, 1), search.domain)
     switched = {search.domain for search in searches if search.group[0].device.kind == "gpu"}
     rules = replace(question.rules, domain_devices=max(largest.values(), default=1), domains=tuple(sorted(switched)))
-    layout = offered(question.job, rules, enumerate_layouts(question.arch, sorted(largest), rules))
+    every = enumerate_layouts(question.arch, sorted(largest), rules)
+    layout, aside = offered(question.job, rules, every), unadvised(question.job, rules, every)
     devices = np.asarray(layout.devices, dtype=np.int64)
     domains = np.zeros(int(devices.max(initial=0)) + 1, dtype=np.int64)
     for count in {count for count in largest if count < len(domains)}:
@@ -347,7 +351,8 @@ def _evaluated(question: TrainingQuestion, searches: Sequence[Search]) -> _Evalu
         able &= plain_training(layout, smallest) <= question.involved
     found = _with_memory(question, layout.select(np.flatnonzero(able)))
     none = found.launched is not None and not found.launched.any()  # a split that was asked for, and nobody exports
-    return replace(found, launched=None) if none else found
+    left = np.asarray(every.devices, dtype=np.int64)[aside], np.asarray(every.tp, dtype=np.int64)[aside]
+    return replace(found, launched=None if none else found.launched, unadvised=left)
 
 
 def _with_memory(question: TrainingQuestion, layout: Layout) -> _Evaluated:
@@ -473,8 +478,11 @@ def _fit(
     """Rows that fit the memory of a machine at any confidence, without those that another memory policy makes idle."""
     usable, per_shape = search.group[0].usable_bytes, search.group[0].shape.devices
     nodes = np.asarray(evaluated.layout.devices, dtype=np.int64) // per_shape
-    seen = dict.fromkeys(search.counts, 0) | dict(enumerate(np.bincount(nodes[rows], minlength=1).tolist()))
+    aside = _aside(evaluated, search)
+    looked_at = np.bincount(np.concatenate([nodes[rows], aside]), minlength=1)
+    seen = dict.fromkeys(search.counts, 0) | dict(enumerate(looked_at.tolist()))
     missed: dict[int, Misses] = {}
+    _note(missed, "unadvised", aside)
     launched = _launched(question, search, evaluated, rows)
     _note(missed, "no-program", nodes[rows[~launched]])
     rows = rows[launched]
@@ -511,6 +519,13 @@ def _fit(
         seen={count: seen[count] for count in search.counts},
         missed=missed,
     )
+
+
+def _aside(evaluated: _Evaluated, search: Search) -> Rows:
+    """Shapes of each layout for a machine that nobody advises."""
+    devices, tensors = evaluated.unadvised
+    mine = np.isin(devices, search.device_counts) & laid_out(tensors, search.domain)
+    return np.asarray(devices[mine] // search.group[0].shape.devices)
 
 
 def _note(

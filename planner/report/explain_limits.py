@@ -131,7 +131,12 @@ def _layout_rows(price: LayoutPrice) -> list[tuple[str, dict[str, object]]]:
         return [("", {"refused": price["refused"], "hint": price["hint"]})]
     plans = [("on the offers of the plan", price["here"]), ("anywhere", price["anywhere"])]
     return [
-        (where, {key: value for key, value in plan.items() if key != "rows"} if plan else {"refused": "no plan"})
+        (
+            where,
+            {**{key: value for key, value in plan.items() if key != "rows"}, "aside": price["aside"]}
+            if plan
+            else {"refused": "no plan"},
+        )
         for where, plan in plans
     ]
 
@@ -151,6 +156,7 @@ def _layout(document: PlanDocument, price: LayoutPrice) -> list[Block]:
         lines += _priced("same offer", document, here)
     if anywhere is not None:
         lines += _priced("cheapest", document, anywhere)
+    lines += [f"not weighed {price['aside']}"] if price["aside"] else []
     return [head, Lines(lines=tuple(f" {line}" for line in lines))]
 
 

@@ -43,6 +43,7 @@ REASONS = {
     "precision": "format not supported",
     "framework": "framework does not run there",
     "power-unknown": "power unknown",
+    "unadvised": "ZeRO-2 and ZeRO-3 under a pipeline, which few trainers allow: pin pp, or name a framework",
     "no-program": "no program that trains this model splits it so",
     "dominated": "another way is no worse in anything",
     "slower": "on as many devices another layout is faster",

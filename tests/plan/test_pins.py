@@ -17,6 +17,9 @@ from planner.candidates.serving_layouts import needless_pipelines, pipelines_of_
 from planner.catalog.load import load_catalog
 from planner.errors import InputError
 from planner.plan.document import resealed
+from planner.plan.why.layouts import _aside
+from planner.report.certificate import certificate_words
+from planner.report.plan import render_plan
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import Scenario
 from tests.worlds import scenario
@@ -195,6 +198,36 @@ def test_a_layout_is_priced_beside_the_choice() -> None:
     refused = session.layout_price("tp3")
     assert [one["workload"] for one in refused] == ["train", "chat"]
     assert all(one["refused"].startswith("tp 3") and one["hint"] == "write tp: 2 or 4" for one in refused)
+
+
+def test_layouts_that_nobody_advises_are_counted_and_kept_out_of_the_proof_in_words() -> None:
+    """ZeRO-2 and 3 under a pipeline: left out of an open job, tried where pp is fixed or a framework named."""
+    document = Session(scenario([JOB], hardware=ALLOW)).solve().document
+    reasons = {one["reason"]: one["count"] for one in document["rejected"]["train"]["reasons"]}
+    assert reasons["unadvised"] > 0
+    assert "ZeRO-2 and ZeRO-3 under a pipeline, which few trainers allow" in " ".join(
+        render_plan(document, "table").split()
+    )
+    assert certificate_words(document, 9).endswith("; ZeRO-2 and ZeRO-3 under a pipeline are not among them")
+    for change in ({"framework": "fsdp"}, {"layout": {"pp": [1, 2]}}):
+        other = Session(scenario([{**JOB, **change}], hardware=ALLOW)).solve().document
+        assert "unadvised" not in {one["reason"] for one in other["rejected"]["train"]["reasons"]}
+        assert not certificate_words(other, 9).endswith("among them")
+
+
+def test_a_cheaper_layout_says_why_the_plan_did_not_weigh_it() -> None:
+    (train,) = scenario([JOB], hardware=ALLOW).training
+    named = train.model_copy(update={"framework": "torchtitan"})
+
+    def priced(stage: str, stages: int, dearer: float) -> Any:
+        return {"rows": [{"layout": {"sharding": stage, "pp": stages}}], "dearer": dearer}
+
+    known = "zero-3 under a pipeline, which few trainers allow: pin pp, or name a framework"
+    assert _aside(train, [priced("zero-3", 2, 0.1), priced("zero-3", 2, -0.1)]) == known
+    assert _aside(train, [None, priced("zero-3", 2, 0.0)]) == ""
+    for asked, plan in ((train, priced("zero-3", 1, -0.1)), (train, priced("zero-1", 2, -0.1)),
+                        (named, priced("zero-3", 2, -0.1))):  # fmt: skip
+        assert _aside(asked, [plan]) == "layouts of this kind are tried only where layout names them"
 
 
 @pytest.mark.parametrize(("batch", "able"), [("1 tokens", False), ("4095 tokens", False), ("4096 tokens", True)])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from planner.plan.rows.allocations import allocations_of
 from planner.plan.rows.place import usd
 from planner.plan.tighten import solve_within_targets
 from planner.scenario.load import with_settings
-from planner.scenario.schema import Scenario, TrainingJob
+from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 from planner.yamlfile.writing import flow_text
 
 if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.rows import TrainingAllocation
     from planner.plan.why.model import LayoutPlan, LayoutPrice
 
 Listed = Callable[[Scenario], Candidates]
@@ -50,6 +51,7 @@ def layout_price(
         "layout": layout,
         "refused": "",
         "hint": "",
+        "aside": "",
         "here": None,
         "anywhere": None,
     }
@@ -61,7 +63,21 @@ def layout_price(
     mine = next(one for one in document["workloads"] if one["name"] == workload)
     offers = {row["offer"] for row in mine["allocations"]}
     here = _plan(ways, document, workload, solve, lambda each: _on(each, workload, offers)) if offers else None
-    return {**entry, "here": here, "anywhere": _plan(ways, document, workload, solve, lambda each: each)}
+    anywhere = _plan(ways, document, workload, solve, lambda each: each)
+    return {**entry, "here": here, "anywhere": anywhere, "aside": _aside(asked, [here, anywhere])}
+
+
+def _aside(asked: TrainingJob | ServingFleet, found: Sequence[LayoutPlan | None]) -> str:
+    """Why the plan did not weigh a layout that costs less: it is only tried where somebody asks for it."""
+    cheaper = [plan for plan in found if plan and plan["dearer"] < 0]
+    if not cheaper:
+        return ""
+    if isinstance(asked, TrainingJob) and asked.framework is None:
+        layouts = [cast("TrainingAllocation", row)["layout"] for row in cheaper[0]["rows"]]
+        stages = {one["sharding"] for one in layouts if one["pp"] > 1} & {"zero-2", "zero-3"}
+        if stages:
+            return f"{stages.pop()} under a pipeline, which few trainers allow: pin pp, or name a framework"
+    return "layouts of this kind are tried only where layout names them"
 
 
 def _on(candidates: Candidates, workload: str, offers: set[str]) -> Candidates:

@@ -110,6 +110,8 @@ class LayoutPrice(TypedDict):
     layout: str
     refused: str
     hint: str
+    aside: str
+    """why the plan did not weigh it; empty: it did, or nobody knows better"""
     here: LayoutPlan | None
     anywhere: LayoutPlan | None
 
