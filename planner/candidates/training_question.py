@@ -23,6 +23,7 @@ from planner.estimate.resolve import (
     batch_bounds,
     errors_ratio,
     sequence_length_of,
+    sequences_of,
     tier_on,
     training_machine,
     training_spec,
@@ -206,7 +207,8 @@ def asked_batches(job: TrainingJob, sequence_length: int) -> tuple[tuple[float, 
     """
     low, high = batch_bounds(job, sequence_length)
     if high <= low * (1 + 1e-12):
-        return (low,), (low * (1 - BATCH_TOLERANCE), low * (1 + BATCH_TOLERANCE))
+        most = max(sequences_of(job, sequence_length), low)
+        return (low,), (low * (1 - BATCH_TOLERANCE), min(low * (1 + BATCH_TOLERANCE), most))
     tries = {low, high, *(low * 2**k for k in range(1, 40) if low * 2**k < high)}
     if job.critical_batch_tokens:
         tries.add(min(max(job.critical_batch_tokens / sequence_length, low), high))

@@ -31,6 +31,7 @@ from planner.scenario.schema import DEFAULT_ESTIMATOR, Spot, TrainingJob
 
 DEFAULT_SEQUENCE_LENGTH = 4096
 DEFAULT_BATCH_TOKENS = 4e6
+ADAPTER_BATCH_SEQUENCES = 128  # of all GPT-3 experiments in Hu et al., LoRA, arXiv:2106.09685, appendix D.4
 
 
 def sequence_length_of(job: TrainingJob, arch: Architecture) -> int:
@@ -39,15 +40,23 @@ def sequence_length_of(job: TrainingJob, arch: Architecture) -> int:
 
 
 def batch_bounds(job: TrainingJob, sequence_length: int) -> tuple[float, float]:
-    """The asked global batch, as a range of sequences; 4 M tokens when the scenario does not say."""
-    batch = job.global_batch
+    """The asked global batch, as a range of sequences; no more than there are to train on.
+
+    When the scenario does not say, 4 M tokens, and of adapters `ADAPTER_BATCH_SEQUENCES`.
+    """
+    batch, most = job.global_batch, sequences_of(job, sequence_length)
     if batch is None:
-        asked = max(DEFAULT_BATCH_TOKENS / sequence_length, 1.0)
-        return asked, asked
-    if batch.min_sequences is not None and batch.max_sequences is not None:
-        return max(batch.min_sequences, 1.0), max(batch.max_sequences, 1.0)
-    low, high = batch.min_tokens or 0.0, batch.max_tokens or 0.0
-    return max(low / sequence_length, 1.0), max(high / sequence_length, 1.0)
+        low = high = float(ADAPTER_BATCH_SEQUENCES) if job.lora else DEFAULT_BATCH_TOKENS / sequence_length
+    elif batch.min_sequences is not None and batch.max_sequences is not None:
+        low, high = batch.min_sequences, batch.max_sequences
+    else:
+        low, high = ((tokens or 0.0) / sequence_length for tokens in (batch.min_tokens, batch.max_tokens))
+    return max(min(low, most), 1.0), max(min(high, most), 1.0)
+
+
+def sequences_of(job: TrainingJob, sequence_length: int) -> float:
+    """Sequences that a job trains on, all epochs together: a step has no more of them."""
+    return job.tokens * job.epochs / sequence_length
 
 
 def training_spec(

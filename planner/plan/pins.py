@@ -63,11 +63,19 @@ def check_pins(scenario: Scenario, catalog: Catalog, load_model: Callable[[Model
 
 
 def _batch_problems(scenario: Scenario, load_model: Callable[[ModelRef | None], Architecture]) -> Iterator[Problem]:
-    """Batches of less than one sequence, which no step has."""
+    """Batches of less than one sequence, which no step has, and of more than there is to train on."""
     for index, job in enumerate(scenario.training):
-        most = job.global_batch.max_tokens if job.global_batch else None
-        length = sequence_length_of(job, load_model(job.model)) if most is not None else 0
-        if most is not None and most < length:
+        batch, length = job.global_batch, sequence_length_of(job, load_model(job.model))
+        most, tokens = batch.max_tokens if batch else None, job.tokens * job.epochs
+        least = (batch.min_tokens or (batch.min_sequences or 0.0) * length) if batch else 0.0
+        if max(least, length) > tokens:
+            what, key = ("a batch", "global_batch") if least > length else ("one sequence", "tokens")
+            larger = f"{what} of {max(least, length):,.0f} tokens"
+            text = f"{larger} is more than the {tokens:,.0f} of {job.name}: not one step"
+            hint = f"write global_batch: {length} tokens, or up to {tokens / 100:,.0f} for 100 steps"
+            hint = hint if tokens >= 100 * length else "write a shorter sequence_length, or more tokens"
+            yield _at(scenario, f"training[{index}].{key}", text, hint)
+        elif most is not None and most < length:
             text = f"a batch of {most:,.0f} tokens is less than one sequence of {length:,}"
             hint = f"write global_batch: {length} tokens, or more"
             yield _at(scenario, f"training[{index}].global_batch", text, hint)

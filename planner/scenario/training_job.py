@@ -141,7 +141,7 @@ class TrainingJob(Part):
     )
     global_batch: Annotated[Batch | None, BeforeValidator(_batch_branch)] = Field(
         None,
-        description="of one optimizer step, or {min:, max:} to let the planner choose; left out: 4M tokens",
+        description="of one optimizer step, or {min:, max:} to choose; left out: 4M tokens, of adapters 128 sequences",
     )
     precision: Precision = Field(
         "bf16",

@@ -9,6 +9,7 @@ import pytest
 
 from planner.api import load_model
 from planner.architecture.load import coarse_model
+from planner.candidates.training_question import asked_batches
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.estimate import resolve
@@ -40,6 +41,21 @@ def test_batch_bounds_are_in_sequences() -> None:
     assert resolve.batch_bounds(a_job(global_batch=None), 4096) == (4e6 / 4096, 4e6 / 4096)
     assert resolve.batch_bounds(a_job(global_batch=None), 10**7) == (1, 1)
     assert resolve.batch_bounds(a_job(global_batch="100 tokens"), 4096) == (1, 1)
+
+
+def test_a_step_of_adapters_takes_128_sequences_and_none_more_than_there_are() -> None:
+    adapters = a_job(global_batch=None, model="llama-3.1-8b", lora={"rank": 8})
+    assert resolve.batch_bounds(adapters, 4096) == resolve.batch_bounds(adapters, 512) == (128, 128)
+    few = {"tokens": "1M", "epochs": 2}  # 2,000 sequences of 1,000
+    assert resolve.batch_bounds(a_job(global_batch=None, **few), 1000) == (2000, 2000)
+    assert resolve.batch_bounds(a_job(global_batch=None, model="llama-3.1-8b", lora={"rank": 8}, **few), 20_000) == (
+        100,
+        100,
+    )
+    both = {"min": "1M tokens", "max": "4M tokens"}
+    assert resolve.batch_bounds(a_job(global_batch=both, **few), 1000) == (1000, 2000)
+    assert asked_batches(a_job(global_batch="2000 sequences", **few), 1000)[1] == (1800, 2000)
+    assert asked_batches(a_job(global_batch="1000 sequences", **few), 1000)[1] == (900, pytest.approx(1100))
 
 
 def test_the_most_exact_measurement_wins() -> None:

@@ -20,7 +20,7 @@ from planner.plan.document import resealed
 from planner.plan.why.layouts import _aside
 from planner.report.certificate import certificate_words
 from planner.report.plan import render_plan
-from planner.scenario.load import parse_scenario
+from planner.scenario.load import parse_scenario, with_settings
 from planner.scenario.schema import Scenario
 from tests.worlds import scenario
 
@@ -228,6 +228,47 @@ def test_a_cheaper_layout_says_why_the_plan_did_not_weigh_it() -> None:
     for asked, plan in ((train, priced("zero-3", 1, -0.1)), (train, priced("zero-1", 2, -0.1)),
                         (named, priced("zero-3", 2, -0.1))):  # fmt: skip
         assert _aside(asked, [plan]) == "layouts of this kind are tried only where layout names them"
+
+
+@pytest.mark.parametrize(
+    ("batch", "tokens", "message"),
+    [
+        ("4M tokens", "3M", "a batch of 4,000,000 tokens is more than the 3,000,000 of train: not one step"),
+        (
+            {"min": "800 sequences", "max": "900 sequences"},
+            "3M",
+            "a batch of 3,276,800 tokens is more",
+        ),
+        ("4 sequences", "4095", "a batch of 16,384 tokens is more than the 4,095"),
+        (None, "4095", "one sequence of 4,096 tokens is more than the 4,095 of train: not one step"),
+        (None, "4096", None),
+        ("3M tokens", "3M", None),
+    ],
+)
+def test_a_batch_of_more_than_there_is_to_train_on_is_refused(batch: object, tokens: str, message: str | None) -> None:
+    """A part of a step was planned, and a whole one launched."""
+    lora = {"name": "train", "model": "llama-3.2-1b", "tokens": tokens, "deadline": "1 day", "lora": {"rank": 8}}
+    given = {"global_batch": batch} if batch else {}
+    asked = scenario([{**lora, **given}], hardware=ALLOW)
+    if message:
+        with pytest.raises(InputError) as error:
+            api.solve(asked)
+        assert error.value.problems[0].message.startswith(message)
+        return
+    document = api.solve(asked).document
+    (row,) = document["workloads"][0]["allocations"]
+    assert row["layout"]["global_batch_sequences"] * 4096 <= float(tokens.replace("M", "e6"))
+    assert any("are few to learn from" in line for line in document["warnings"])
+
+
+def test_few_steps_are_told_with_a_batch_that_makes_a_hundred() -> None:
+    lora = {"name": "train", "model": "llama-3.2-1b", "tokens": "50M", "deadline": "1 day", "lora": {"rank": 8}}
+    document = Session(scenario([lora], hardware=ALLOW)).solve().document
+    assert any("global batch 128 sequences (GPT-3 in the LoRA paper" in line for line in document["assumed"])
+    (told,) = [line for line in document["warnings"] if "few to learn from" in line]
+    assert told.startswith("train: 96.9 steps of 516,096 tokens")
+    mended = Session(with_settings(scenario([lora], hardware=ALLOW), [told.split("'")[1]])).solve().document
+    assert not [line for line in mended["warnings"] if "few to learn from" in line]
 
 
 @pytest.mark.parametrize(("batch", "able"), [("1 tokens", False), ("4095 tokens", False), ("4096 tokens", True)])

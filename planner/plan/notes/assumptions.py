@@ -18,7 +18,7 @@ from planner.equations.communication import LINK_EFFICIENCY
 from planner.equations.ownership import HOURS_PER_YEAR
 from planner.estimate.bill import Bill, bill_of
 from planner.estimate.frameworks import planned_framework
-from planner.estimate.resolve import DEFAULT_BATCH_TOKENS
+from planner.estimate.resolve import ADAPTER_BATCH_SEQUENCES, DEFAULT_BATCH_TOKENS
 from planner.estimate.serving import TEXTBOOK
 from planner.estimate.software import SOFTWARE, asked_on, closest
 from planner.estimate.training import activations_known
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from planner.plan.model.plan import Fact
     from planner.plan.model.rows import TrainingAllocation
     from planner.plan.model.workloads import Allocation, TrainingWorkload, Workload
+
+FEW_STEPS = 100  # of a run, below which a batch is likely not meant
 
 
 def assumptions_of(candidates: Candidates, workloads: Sequence[Workload], bought: BoughtParts) -> list[str]:
@@ -63,7 +65,7 @@ def _training(question: TrainingQuestion) -> Iterator[str]:
     if job.sequence_length is None:
         yield f"{job.name}: sequence length {question.spec.sequence_length}"
     if job.global_batch is None:
-        yield f"{job.name}: global batch {DEFAULT_BATCH_TOKENS / 1e6:g} M tokens"
+        yield f"{job.name}: {_usual_batch(question)}"
     if "precision" not in given:
         yield f"{job.name}: precision {job.precision}"
     if "optimizer" not in given:
@@ -209,6 +211,9 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
             )
     for workload in workloads:
         if workload["kind"] == "training":
+            asked = candidates.questions[workload["name"]]
+            assert isinstance(asked, TrainingQuestion)
+            lines += [line for row in workload["allocations"] for line in _few_steps(workload, asked, row)]
             lines += [line for row in workload["allocations"] for line in _strange(workload, row)]
             lines += [line for row in workload["allocations"] for line in _beyond(candidates, workload, row)]
             lines += [line for row in workload["allocations"] for line in _unlaunched(candidates, workload, row)]
@@ -257,6 +262,28 @@ def _unlaunched(candidates: Candidates, workload: TrainingWorkload, row: Trainin
     because = f"{reason}; {way}" if way else reason
     of = "" if mixed or SOFTWARE[name].program in reason else f"{SOFTWARE[name].program}: "
     yield f"{workload['name']}{where}: no program that plan export writes for runs it as planned: {of}{because}"
+
+
+def _usual_batch(question: TrainingQuestion) -> str:
+    """What a step takes where the scenario does not say."""
+    job, sequences = question.job, question.rules.batches[0]
+    if sequences < (ADAPTER_BATCH_SEQUENCES if job.lora else DEFAULT_BATCH_TOKENS / question.spec.sequence_length):
+        return f"global batch {sequences:g} sequences, all that there are"
+    if job.lora:
+        return f"global batch {sequences:g} sequences (GPT-3 in the LoRA paper, arXiv:2106.09685, D.4)"
+    return f"global batch {DEFAULT_BATCH_TOKENS / 1e6:g} M tokens"
+
+
+def _few_steps(workload: TrainingWorkload, question: TrainingQuestion, row: TrainingAllocation) -> Iterator[str]:
+    """A run of so few steps that it learns little: the batch is likely not meant."""
+    job, length = question.job, question.spec.sequence_length
+    batch = row["layout"]["global_batch_sequences"] * length
+    steps = job.tokens * job.epochs / batch
+    if steps < FEW_STEPS:
+        fits = int(job.tokens * job.epochs / (FEW_STEPS * (1 + BATCH_TOLERANCE)) / length)
+        setting = f"training.{workload['name']}.global_batch={fits} sequences"
+        more = f"; a smaller batch makes more: --set '{setting}'" if fits else ""
+        yield f"{workload['name']}: {steps:.3g} steps of {batch:,} tokens are few to learn from{more}"
 
 
 def _strange(workload: TrainingWorkload, row: TrainingAllocation) -> Iterator[str]:
