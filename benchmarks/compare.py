@@ -26,13 +26,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from planner import api
+from planner.analysis.compare.outcome import Outcome, outcome_of
+from planner.analysis.compare.side import Side
+from planner.analysis.tighten import solve_within_targets
 from planner.candidates.reprice import offers_in_play, repriced
 from planner.candidates.search import Candidates
 from planner.catalog.digest import digest_of
 from planner.catalog.model import Catalog
-from planner.plan.compare.outcome import Outcome, outcome_of
-from planner.plan.compare.side import Side
-from planner.plan.tighten import solve_within_targets
 from planner.scenario.schema import Scenario
 
 SCENARIOS = ("scenarios/llama.yaml", "scenarios/old-cards.yaml", "scenarios/tpu.yaml")

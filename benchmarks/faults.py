@@ -441,8 +441,8 @@ class Judge:
 
     def _verdict(self, document: Any, base: Any) -> tuple[str, str]:
         from planner import api
+        from planner.analysis.again import differences
         from planner.errors import PlanError
-        from planner.plan.again import differences
 
         paths = differing(document, base)
         if not paths:
@@ -466,7 +466,7 @@ class Judge:
 
 def differing(one: Any, other: Any) -> list[str]:
     """Leaves that two plans do not have alike, of those that are not only told."""
-    from planner.plan.checks.leaves import TOLD, read, spelled
+    from planner.verify.leaves import TOLD, read, spelled
 
     first, second = (
         {spelled(path): value for path, leaf, value in read(each) if leaf is None or leaf.kind != TOLD}

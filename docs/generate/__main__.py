@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from architecture_page import architecture_page
 from commands_page import commands_page
 from decisions_page import decisions_page
 from model_pages import model_pages
@@ -19,7 +20,9 @@ DOCS = Path(__file__).parents[1]
 
 def pages() -> dict[str, str]:
     """Path below docs/ -> text, of every page that is made from code."""
-    rooms = (model_pages, scenario_page, reliability_page, decisions_page, commands_page, readme_part)
+    rooms = (
+        model_pages, scenario_page, reliability_page, decisions_page, commands_page, readme_part, architecture_page,
+    )  # fmt: skip
     return {name: text for room in rooms for name, text in room().items()}
 
 

@@ -9,7 +9,7 @@ from planner.brief import brief
 from planner.carriers import dataclass
 
 if TYPE_CHECKING:
-    from planner.plan.compare.model import CompareDocument
+    from planner.analysis.compare.model import CompareDocument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -41,8 +41,8 @@ class Comparison(Answer):
 
     def to_frame(self) -> Any:
         """One row a workload and comparison, as a pandas DataFrame."""
+        from planner.analysis.compare.document import flat_rows
         from planner.frames import pandas
-        from planner.plan.compare.document import flat_rows
 
         return pandas("to_frame").DataFrame(flat_rows(self.document))
 

@@ -9,8 +9,8 @@ from planner.brief import brief
 from planner.carriers import dataclass
 
 if TYPE_CHECKING:
+    from planner.analysis.why.model import Answers
     from planner.plan.model.plan import PlanDocument
-    from planner.plan.why.model import Answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

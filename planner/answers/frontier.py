@@ -10,7 +10,7 @@ from planner.carriers import dataclass
 from planner.errors import UsageError
 
 if TYPE_CHECKING:
-    from planner.plan.frontier.model import FrontierDocument, FrontierPoint
+    from planner.plan.model.frontier import FrontierDocument, FrontierPoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -30,8 +30,8 @@ class Frontier(Solved):
 
     def to_frame(self) -> Any:
         """One row a point, as a pandas DataFrame."""
+        from planner.analysis.frontier.document import flat_rows
         from planner.frames import pandas
-        from planner.plan.frontier.document import flat_rows
 
         return pandas("to_frame").DataFrame(flat_rows(self.document))
 

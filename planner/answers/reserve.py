@@ -8,7 +8,7 @@ from planner.answers.answer import Solved
 from planner.carriers import dataclass
 
 if TYPE_CHECKING:
-    from planner.plan.reserve.model import BreakEven, ReserveDocument, Term
+    from planner.analysis.reserve.model import BreakEven, ReserveDocument, Term
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

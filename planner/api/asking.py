@@ -12,8 +12,8 @@ from planner.api.taking import ScenarioLike
 from planner.catalog.model import Catalog
 
 if TYPE_CHECKING:
+    from planner.analysis.why.model import BreakEvenRow, MarginalValue, WhyNot
     from planner.plan.model.others import Infeasible
-    from planner.plan.why.model import BreakEvenRow, MarginalValue, WhyNot
 
 
 def marginal_values(scenario: ScenarioLike, catalog: Catalog | None = None, **options: Any) -> list[MarginalValue]:

@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from planner.analysis.standing import Standing, as_proven, standing_of, unknown_standing
 from planner.answers import Plan
 from planner.api.taking import PlanLike, document_of
 from planner.candidates.search import Candidates, enumerate_candidates
 from planner.carriers import dataclass
 from planner.errors import InputError, Place, PlanError, Problem
-from planner.plan.checks.findings import gathered, problems_of
 from planner.plan.made_with import catalog_of_plan
 from planner.plan.proof import WITH_PLAN, tie_share_of
 from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.stale import asks_the_same, changed_keys, scenario_of
-from planner.plan.standing import Standing, as_proven, standing_of, unknown_standing
-from planner.plan.verify import verify as _verify
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import Scenario
+from planner.verify.findings import gathered, problems_of
+from planner.verify.verify import verify as _verify
 
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog
@@ -101,7 +101,7 @@ def check(document: PlanDocument, catalog: Catalog | None = None, *, thorough: b
     standing = standing_of(document, listed)
     certificate = document["certificate"]
     if thorough and standing.proven and certificate is not None and document["status"] == "optimal":
-        from planner.plan.supports import support_findings
+        from planner.analysis.supports import support_findings
 
         wrong = problems_of(support_findings(listed, certificate, loader_of(scenario)))
         standing = replace(standing, proven=not wrong, problems=wrong)
@@ -119,7 +119,7 @@ def _mixes_in(document: PlanDocument) -> dict[str, Any]:
 
 def _told(document: PlanDocument, catalog: Catalog, listed: Candidates, *, thorough: bool) -> Iterator[Problem]:
     """What contradicts the ways listed again, or the replicas simulated again."""
-    from planner.plan.listed import choice_findings, listing_findings
+    from planner.analysis.listed import choice_findings, listing_findings
 
     yield from gathered(listing_findings(document, listed))
     yield from gathered(choice_findings(document, _searched(document, catalog, listed)))
@@ -129,7 +129,7 @@ def _told(document: PlanDocument, catalog: Catalog, listed: Candidates, *, thoro
             yield from gathered(listing_findings(case["plan"], mine))
     stated = document.get("simulation")
     if thorough and stated is not None:
-        from planner.plan.simulated import simulated_rows, simulation_findings
+        from planner.analysis.simulated import simulated_rows, simulation_findings
 
         again = simulated_rows(document, catalog, load_model, seed=stated[0]["seed"] if stated else 0)
         yield from gathered(simulation_findings(stated, again))
@@ -199,7 +199,7 @@ def scenario_problems(document: Mapping[str, Any]) -> list[Problem]:
 
 def leaf_counts(document: PlanDocument) -> list[str]:
     """How many leaves of a document are worked out again, held against what they are from, or told and not checked."""
-    from planner.plan.checks.leaves import counts
+    from planner.verify.leaves import counts
 
     numbers = counts(document).items()
     return [", ".join(f"{number:,} {'leaf' if number == 1 else 'leaves'} {kind}" for kind, number in numbers)]
@@ -210,6 +210,6 @@ def case_problems(document: PlanDocument, catalog: Catalog) -> list[Problem]:
     scenario = scenario_in(document)
     if not scenario.uncertainty and document.get("uncertainty") is None:
         return []
-    from planner.plan.checks.uncertain import uncertainty_problems
+    from planner.verify.uncertain import uncertainty_problems
 
     return uncertainty_problems(document, scenario, lambda plan: _verified(plan, catalog))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from planner.analysis.tighten import solve_within_targets
 from planner.answers import Comparison
 from planner.api.checking import to_show
 from planner.api.sessions import Session, enumerate_candidates
@@ -21,14 +22,13 @@ from planner.deadline import Deadline, TimeIsUp, is_up
 from planner.errors import PlanError
 from planner.optimize.solve import Solution
 from planner.plan.made_with import catalog_of_plan
-from planner.plan.tighten import solve_within_targets
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
+    from planner.analysis.compare.resolve import Engine, Prepare
+    from planner.analysis.compare.side import Side
     from planner.optimize.options import SolverOptions
-    from planner.plan.compare.resolve import Engine, Prepare
-    from planner.plan.compare.side import Side
 
 SOLVING = ("solver", "gap", "time_limit_s", "threads", "seed")
 DEFAULTS: dict[str, Any] = {"solver": "highs", "gap": 0.0, "time_limit_s": None, "threads": 1, "seed": 0}
@@ -62,7 +62,7 @@ def compare(
     InputError, StoppedError, PlanError
         As `solve`.
     """
-    from planner.plan.compare.document import compare_sides
+    from planner.analysis.compare.document import compare_sides
 
     if len(sides) < 2:
         raise ValueError("compare takes two sides or more")
@@ -103,7 +103,7 @@ def side_of(
     InputError, StoppedError, PlanError
         As `solve`.
     """
-    from planner.plan.compare.side import Side
+    from planner.analysis.compare.side import Side
 
     scenario = scenario_of(scenario)
     catalog = catalog or catalog_of(scenario)
@@ -119,7 +119,7 @@ def side_of_plan(name: str, plan: PlanLike, catalog: Catalog | None = None) -> S
     catalog
         Where to look first; the plan's own is known by its digest.
     """
-    from planner.plan.compare.side import Side
+    from planner.analysis.compare.side import Side
 
     document = document_of(plan)
     found = _catalog_by_digest(document, catalog)
@@ -160,7 +160,7 @@ def _catalog_by_digest(document: Mapping[str, Any], given: Catalog | None) -> Ca
 
 
 def _side(one: Any, number: int, catalog: Catalog | None, allow_suspect: bool, options: Mapping[str, Any]) -> Side:
-    from planner.plan.compare.side import Side
+    from planner.analysis.compare.side import Side
 
     name = chr(64 + number) if number <= 26 else str(number)
     if isinstance(one, Side):
@@ -172,7 +172,7 @@ def _side(one: Any, number: int, catalog: Catalog | None, allow_suspect: bool, o
 
 def _engine(allow_suspect: bool, options: Mapping[str, Any]) -> Engine:
     """How `solve` lists and solves, for the questions between two sides."""
-    from planner.plan.compare.resolve import Engine
+    from planner.analysis.compare.resolve import Engine
 
     limit = options["time_limit_s"]
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from planner.analysis.frontier.ahead import Ahead
 from planner.answers import Frontier
 from planner.api.taking import PlanLike, ScenarioLike, catalog_of, document_of, scenario_of
 from planner.candidates.patience import endless
@@ -17,17 +18,16 @@ from planner.catalog.model import Catalog
 from planner.deadline import MORE_TIME, Deadline
 from planner.errors import PlanError, Problem, StoppedError
 from planner.files import LineFile, StrPath
-from planner.plan.frontier.ahead import Ahead
 from planner.plan.references import check_references, load_model, loader_of
-from planner.plan.verify import verify as _verify
 from planner.scenario.schema import Scenario
 from planner.sweeps.local import Processes, checked_workers
 from planner.sweeps.question import Answered, Question, without_plan
+from planner.verify.verify import verify as _verify
 
 if TYPE_CHECKING:
+    from planner.analysis.frontier.points import Beside, Keep, Known, Points, Sweep
     from planner.optimize.options import SolverOptions
-    from planner.plan.frontier.model import Record, Tradeoff
-    from planner.plan.frontier.points import Beside, Keep, Known, Points, Sweep
+    from planner.plan.model.frontier import Record, Tradeoff
     from planner.plan.model.plan import PlanDocument
     from planner.sweeps.run import Runner
 
@@ -73,9 +73,9 @@ def frontier(
     InputError, StoppedError, OutputError
         As `solve`; the journal is in use, or cannot be written.
     """
-    from planner.plan.frontier.journal import BEGINS
-    from planner.plan.frontier.question import sweep_of
-    from planner.plan.frontier.run import run_sweep
+    from planner.analysis.frontier.journal import BEGINS
+    from planner.analysis.frontier.question import sweep_of
+    from planner.analysis.frontier.run import run_sweep
 
     checked_workers(workers)
     scenario = scenario_of(scenario)
@@ -222,8 +222,8 @@ def tradeoffs(
     plan
         A plan of the scenario, whose choice is marked.
     """
+    from planner.analysis.frontier.alone import PATIENCE, tradeoffs_of
     from planner.candidates.trained import each_job_alone
-    from planner.plan.frontier.alone import PATIENCE, tradeoffs_of
 
     scenario = scenario_of(scenario)
     catalog = catalog or catalog_of(scenario)

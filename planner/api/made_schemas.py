@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.plan.compare.model import CompareDocument
-from planner.plan.frontier.model import FrontierDocument
+from planner.analysis.compare.model import CompareDocument
+from planner.analysis.reserve.model import ReserveDocument
 from planner.plan.jsonschema import Schema, document_schema, plan_json_schema
-from planner.plan.reserve.model import ReserveDocument
+from planner.plan.model.frontier import FrontierDocument
 from planner.report.model import ReportDocument
 from planner.sweeps.model import SweepDocument
 from planner.validate.model import ValidationDocument

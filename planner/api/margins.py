@@ -12,7 +12,7 @@ from planner.deadline import Deadline
 from planner.scenario.load import with_settings
 
 if TYPE_CHECKING:
-    from planner.plan.budget.model import MarginsCost
+    from planner.budget.model import MarginsCost
 
 
 def margins(
@@ -46,7 +46,7 @@ def margins(
     InputError, StoppedError
         As `solve`.
     """
-    from planner.plan.budget.margins import margins_document, margins_taken, why_not_solved
+    from planner.budget.margins import margins_document, margins_taken, why_not_solved
 
     scenario = scenario_of(scenario)
     taken, why_not = margins_taken(scenario), why_not_solved(scenario, each)

@@ -16,7 +16,7 @@ from planner.plan.stale import question_of, scenario_of
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
-    from planner.plan.frontier.model import FrontierDocument
+    from planner.plan.model.frontier import FrontierDocument
     from planner.report.model import ReportDocument, Saving
 
 CHANGES_TRIED = 4  # of a plan, for what would make it cheaper: counted, so that a report is the same on any machine

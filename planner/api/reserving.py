@@ -17,9 +17,9 @@ from planner.scenario.schema import Scenario
 from planner.spelling import closest
 
 if TYPE_CHECKING:
+    from planner.analysis.reserve.model import Otherwise, Reserved, Term, Together
     from planner.plan.model.bought import Contract
     from planner.plan.model.plan import PlanDocument
-    from planner.plan.reserve.model import Otherwise, Reserved, Term, Together
 
 COMMITMENTS = ("commitment_1y", "commitment_3y", "block")
 QUARTER_HOURS = 2190.0  # of commitments that may begin at other times: a plan decides these quarter by quarter
@@ -64,7 +64,7 @@ def reserve(
     InputError, StoppedError
         As `solve`.
     """
-    from planner.plan.reserve.document import break_evens, reserve_document
+    from planner.analysis.reserve.document import break_evens, reserve_document
 
     scenario = scenario_of(scenario).with_({"prefer": "cheapest"})  # on both sides: calendars are never made plainer
     catalog = catalog or catalog_of(scenario)

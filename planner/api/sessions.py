@@ -12,6 +12,9 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from planner.analysis.beside import NO_TIME, beside_plan, despite_ctrl_c
+from planner.analysis.standing import standing_of
+from planner.analysis.tighten import on_exact_rates, solve_within_targets
 from planner.answers import Plan
 from planner.api.checking import case_problems
 from planner.api.taking import ScenarioLike, catalog_of, scenario_of
@@ -29,23 +32,20 @@ from planner.estimate.market import market
 from planner.optimize.class_mixes import better_mixes
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import STOPS, Status, as_far_as_listed, uninterrupted
-from planner.plan.beside import NO_TIME, beside_plan, despite_ctrl_c
 from planner.plan.document import build_document, resealed, with_simulation
 from planner.plan.pins import check_pins, demand_ways
 from planner.plan.plainest import plainest
 from planner.plan.reading import read_document
 from planner.plan.references import check_references, load_model, loader_of
-from planner.plan.standing import standing_of
-from planner.plan.tighten import on_exact_rates, solve_within_targets
-from planner.plan.verify import verify as _verify
 from planner.scenario.schema import Scenario
+from planner.verify.verify import verify as _verify
 
 if TYPE_CHECKING:
+    from planner.analysis.others.other_plans import Previous, Staying
+    from planner.analysis.why.model import BreakEvenRow, LayoutPrice, MarginalValue, WhyNot
     from planner.optimize.limited import Asker
     from planner.plan.model.others import Infeasible, NearOptimal, Others
     from planner.plan.model.plan import PlanDocument
-    from planner.plan.others.other_plans import Previous, Staying
-    from planner.plan.why.model import BreakEvenRow, LayoutPrice, MarginalValue, WhyNot
 
 Answer = tuple[Candidates, Solution]
 Found = TypeVar("Found")
@@ -334,7 +334,7 @@ class Session:
                 document = self._with_others(document, staying, best, within)
                 parts.pop("other plans")
             if simulate and not is_up(self.options["time_limit_s"]):
-                from planner.plan.simulated import simulated_rows
+                from planner.analysis.simulated import simulated_rows
 
                 rows = simulated_rows(document, self.catalog, load_model, seed=self.options["seed"])
                 document = with_simulation(document, rows)
@@ -348,7 +348,7 @@ class Session:
 
     def marginal_values(self) -> list[MarginalValue]:
         """What one step more of each limit saves, each by solving again; nothing without a plan.  [micro-USD]"""
-        from planner.plan.why.marginals import marginal_values
+        from planner.analysis.why.marginals import marginal_values
 
         self._begin()
 
@@ -359,7 +359,7 @@ class Session:
 
     def break_even(self) -> list[BreakEvenRow]:
         """What forcing each device that is not chosen costs, and the price at which it would be chosen."""
-        from planner.plan.why.break_evens import break_even_prices
+        from planner.analysis.why.break_evens import break_even_prices
 
         self._begin()
         return self._exactly(lambda candidates, solution: break_even_prices(candidates, solution, self._asker))
@@ -372,8 +372,8 @@ class Session:
         InputError
             The catalog has no such device, or several go by that name.
         """
+        from planner.analysis.why.why_not import why_not
         from planner.catalog.names import one_device
-        from planner.plan.why.why_not import why_not
 
         self._begin()
         found = one_device(self.catalog, device)
@@ -391,7 +391,7 @@ class Session:
         workload
             Only this one.
         """
-        from planner.plan.why.layouts import layout_price
+        from planner.analysis.why.layouts import layout_price
 
         document = self.solve().document
         self._begin()
@@ -407,7 +407,7 @@ class Session:
 
     def repairs(self) -> Infeasible | None:
         """Conflict set and ways out, as the plan document has them; None unless proven infeasible."""
-        from planner.plan.why.infeasible import infeasibility
+        from planner.analysis.why.infeasible import infeasibility
 
         self._begin()
 
@@ -569,8 +569,8 @@ class Session:
 
     def _planned_for_cases(self) -> PlanDocument:
         """The plan of a scenario that may turn out in several ways."""
+        from planner.analysis.uncertain import solve_cases
         from planner.candidates.cases import Case
-        from planner.plan.uncertain import solve_cases
         from planner.scenario.uncertain import cases_of
 
         first, *others = cases_of(self.scenario)
@@ -600,7 +600,7 @@ class Session:
         """The way to solve that stays with a plan, when one is given."""
         if previous is None:
             return None
-        from planner.plan.others.other_plans import Staying
+        from planner.analysis.others.other_plans import Staying
 
         if self.scenario.uncertainty or self.scenario.objective[0] != "cost":
             hint = "leave --previous out, or solve the scenario without uncertainty and with cost first"
@@ -617,7 +617,7 @@ class Session:
         self, document: PlanDocument, staying: Staying | None, best: int, within: float | None
     ) -> PlanDocument:
         """The plan with what else could be done, under a new seal."""
-        from planner.plan.others.other_plans import decisions_document, near_optimal_document, previous_document
+        from planner.analysis.others.other_plans import decisions_document, near_optimal_document, previous_document
 
         def verified(plan: PlanDocument) -> None:
             problems = _verify(plan, self.catalog, load_model, self.candidates.recall)

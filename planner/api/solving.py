@@ -16,8 +16,8 @@ from planner.plan.made_with import catalog_of_plan
 from planner.plan.model.plan import PlanDocument
 
 if TYPE_CHECKING:
+    from planner.analysis.others.other_plans import Previous
     from planner.plan.model.others import DecisionPlan, DeviceRange
-    from planner.plan.others.other_plans import Previous
 
 
 def session(
@@ -210,7 +210,7 @@ def solved_again(document: PlanDocument, catalog: Catalog | None = None) -> tupl
 
     Costs agree to a millionth or a cent (`planner.plan.proof.slack`).
     """
-    from planner.plan.again import differences
+    from planner.analysis.again import differences
 
     made, others = document["provenance"], document.get("others")
     best = others["decisions"]["asked"] if others and others["decisions"] else 0

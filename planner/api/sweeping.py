@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from planner import __version__
+from planner.analysis.frontier.journal import program_digest
 from planner.answers import Plan, Sweep
 from planner.api.sessions import Session
 from planner.api.taking import ScenarioLike
@@ -23,7 +24,6 @@ from planner.deadline import Deadline
 from planner.errors import PlanError, UsageError
 from planner.files import LineFile, StrPath, read_text, write_text
 from planner.plan.document import digest_of
-from planner.plan.frontier.journal import program_digest
 from planner.plan.references import load_model
 from planner.scenario.load import load_scenario, with_settings
 from planner.scenario.schema import Scenario

@@ -5,8 +5,8 @@ with a bound that is cheap: the rate at which its slots are full, whatever that 
 the moments say it all. Of layouts that cost the same (equal machines, shapes and replicas: a *set*) only the best
 counts. Sets are taken by the cost of a fleet on one of them alone, at their bounds; a layout that is too late already
 at the rate at which that would cost as much as a fleet that is known has that rate as its bound. What no such fleet
-comes near stays bounded and is no less true for it: a plan is made of exact rates only (`planner.plan.tighten` asks for
-those that it wants), a proof may rest on either (`planner.plan.certificate.settled`).
+comes near stays bounded and is no less true for it: a plan is made of exact rates only (`planner.analysis.tighten` asks
+for those that it wants), a proof may rest on either (`planner.plan.certificate.settled`).
 """
 
 from __future__ import annotations

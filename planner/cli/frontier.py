@@ -84,7 +84,7 @@ def frontier(
             scenario, settings=settings, case=case, hardware=hardware, prices=prices, price=price, frame=frame
         )
         from planner import api
-    from planner.plan.frontier.document import flat_rows
+    from planner.analysis.frontier.document import flat_rows
     from planner.report.frontier import render_frontier
 
     journal = None if fresh else journal_of(question.name, question.case)

@@ -11,8 +11,8 @@ from planner.cli import complete, options
 from planner.cli.frame import Form, Frame, command, usage
 
 if TYPE_CHECKING:
-    from planner.plan.memory.cards import Card
-    from planner.plan.memory.model import MemoryDocument
+    from planner.memory.cards import Card
+    from planner.memory.model import MemoryDocument
 
 
 class Attention(StrEnum):
@@ -155,7 +155,7 @@ def _ask_training(
 ) -> MemoryDocument:
     from planner.architecture.load import load_model
     from planner.equations.memory import OPTIMIZERS
-    from planner.plan.memory.question import TrainingQuestion, training_document, variants
+    from planner.memory.question import TrainingQuestion, training_document, variants
 
     optimizer = asked.get("optimizer", "adamw")
     if optimizer not in OPTIMIZERS:
@@ -199,7 +199,7 @@ def _ask_serving(
 ) -> MemoryDocument:
     from planner.architecture.load import load_model
     from planner.estimate.serving_formats import FORMATS
-    from planner.plan.memory.serving import DEFAULT_FORMATS, ServingQuestion, serving_document
+    from planner.memory.serving import DEFAULT_FORMATS, ServingQuestion, serving_document
 
     for name in (asked.get("weights"), asked.get("kv_cache")):
         if name is not None and name not in FORMATS:
@@ -222,7 +222,7 @@ def _ask_serving(
 def _card(text: str) -> Card:
     """A card by size or by name: "32 GB" as sold (32 × 2^30 bytes), "30 GiB" exactly, or a device of the catalog."""
     from planner import units
-    from planner.plan.memory.cards import card, marketed_card
+    from planner.memory.cards import card, marketed_card
 
     try:
         size = units.parse_bytes(text)
@@ -237,14 +237,14 @@ def _card(text: str) -> Card:
 
 def _device_card(name: str) -> Card:
     from planner.catalog.load import find_device, load_catalog
-    from planner.plan.memory.cards import device_card
+    from planner.memory.cards import device_card
 
     return device_card(find_device(load_catalog(), name))
 
 
 def _catalog_cards(use: str) -> tuple[Card, ...]:
     from planner.catalog.load import load_catalog
-    from planner.plan.memory.cards import catalog_cards
+    from planner.memory.cards import catalog_cards
 
     return catalog_cards(load_catalog(), use)
 

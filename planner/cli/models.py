@@ -31,7 +31,7 @@ def show(
 ) -> None:
     """Show one model: parameters, FLOPs per token, cache bytes per token by format, layer kinds."""
     from planner.architecture.load import load_model
-    from planner.plan.memory.model_facts import model_facts
+    from planner.memory.model_facts import model_facts
     from planner.report.models import render_model
 
     facts = model_facts(load_model(model), sequence)

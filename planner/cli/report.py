@@ -18,7 +18,7 @@ from planner.errors import StoppedError
 
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog
-    from planner.plan.frontier.model import FrontierDocument
+    from planner.plan.model.frontier import FrontierDocument
     from planner.plan.model.plan import PlanDocument
     from planner.report.model import ReportDocument
     from planner.scenario.schema import Scenario

@@ -14,7 +14,7 @@ from planner.cli.interrupts import on_time
 from planner.cli.quantities import deadline_of, share_of
 
 if TYPE_CHECKING:
-    from planner.plan.reserve.model import ReserveDocument
+    from planner.analysis.reserve.model import ReserveDocument
 
 
 class ReserveForm(StrEnum):

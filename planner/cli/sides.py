@@ -12,7 +12,7 @@ from planner.catalog.load import DEFAULT
 from planner.cli.frame import Frame, usage
 
 if TYPE_CHECKING:
-    from planner.plan.compare.side import Side
+    from planner.analysis.compare.side import Side
 
 _SNIFFED = 4_000  # characters of a file that say what it is
 

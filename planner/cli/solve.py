@@ -105,7 +105,7 @@ def _others(best: int, within: str | None, previous: str | None, move_cost: str 
                 "missing-option", "--move-cost is of nodes that change, since which plan?", "add --previous PLAN"
             )
         return {name: value for name, value in asked.items() if value}
-    from planner.plan.others.other_plans import Previous
+    from planner.analysis.others.other_plans import Previous
     from planner.plan.reading import read_plan
 
     money = None if move_cost is None else money_of(move_cost, "--move-cost")

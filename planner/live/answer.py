@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from planner.analysis.compare.decision import money_rows, workload_rows
+from planner.analysis.compare.model import WorkloadRow
 from planner.errors import InputError, PlanError, Problem, UsageError
 from planner.files import read_package_text
 from planner.live.desk import Answer, Desk
 from planner.live.knobs import DENY, Changes, devices_of, groups_of, path_of, settings_of
 from planner.plan.asked import currency_of
-from planner.plan.compare.decision import money_rows, workload_rows
-from planner.plan.compare.model import WorkloadRow
-from planner.plan.frontier.model import Tradeoff
+from planner.plan.model.frontier import Tradeoff
 from planner.plan.model.others import Infeasible
 from planner.plan.model.plan import PlanDocument
 from planner.report import compare_words, screen

@@ -1,6 +1,5 @@
-"""The answer: the plan document, its verifier, its reasons.
+"""The plan document: what was chosen, what it does and why, in rows and words with types.
 
-`rows` what is chosen and what it does; `notes` what is taken for granted; `checks` the parts of the verifier; `why`
-reasons, what limits are worth, ways out; `others` different decisions; `frontier` each plan that is best for some
-limit; `memory` what `plan memory` answers. Here stay the document, its certificate and what is put beside it.
+`rows` what is chosen and what it does; `notes` what is taken for granted; `certificate` what a bound rests on; `model`
+the types of it all.
 """

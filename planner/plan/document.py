@@ -15,10 +15,12 @@ from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
+from planner.plan.named import named_of, network_warnings
 from planner.plan.notes.assumptions import assumptions_of, facts_of, notes_of, warnings_of
 from planner.plan.parts import most_devices, rows_of, spent_on
 from planner.plan.plainest import plain_document
 from planner.plan.proof import summary_proof
+from planner.plan.reasons import MOST_ALTERNATIVES, alternatives_of, because_of, kinds_of, on_sure_units
 from planner.plan.rows.allocations import allocations_of
 from planner.plan.rows.bands import budget_warnings, cost_band, margins_document, workload_band
 from planner.plan.rows.calendar import calendar_document
@@ -33,8 +35,6 @@ from planner.plan.rows.run import under_way_document
 from planner.plan.rows.shared import idle_devices, shared_rows
 from planner.plan.rows.term_sources import term_sources
 from planner.plan.rows.ties import ties_of
-from planner.plan.why.named import named_of, network_warnings
-from planner.plan.why.reasons import MOST_ALTERNATIVES, alternatives_of, because_of, kinds_of, on_sure_units
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import Bought, SharedNodesRow

@@ -22,8 +22,8 @@ from planner.candidates.prune import prune
 from planner.candidates.rates import RatesQuestion
 from planner.candidates.search import Candidates, select
 from planner.optimize.solve import Solution
-from planner.plan.frontier.rows import workload_row
 from planner.plan.rows.place import usd
+from planner.plan.rows.points import workload_row
 from planner.plan.rows.shared import workload_costs
 from planner.scenario.schema import Scenario
 

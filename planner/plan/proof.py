@@ -1,6 +1,6 @@
 """What a plan document claims to be proven, and what its certificate states: no number is worked out again here.
 
-`planner.plan.standing` works them out. Words of reports come from here, so that "proven" is said of a plan whose
+`planner.analysis.standing` works them out. Words of reports come from here, so that "proven" is said of a plan whose
 certificate reaches its cost, and of no other.
 """
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from planner import files
 from planner.errors import InputError, Place, Problem
 from planner.plan.contained import demand_contained
-from planner.plan.frontier.model import FrontierDocument
+from planner.plan.model.frontier import FrontierDocument
 from planner.plan.model.plan import PlanDocument
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from planner.plan.budget.model import BudgetLine, MonthRow
+from planner.budget.model import BudgetLine, MonthRow
 from planner.report import csv
 from planner.report.metered import metered_hours
 from planner.report.model import ReportDocument

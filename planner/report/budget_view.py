@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.plan.budget.model import AMOUNTS, Budget, CaseMoney, MarginAlone, MarginsCost, Monthly, Totals, What
+from planner.budget.model import AMOUNTS, Budget, CaseMoney, MarginAlone, MarginsCost, Monthly, Totals, What
 from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Column, Grid, Items, columns

@@ -7,8 +7,8 @@ from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
+from planner.analysis.compare.model import CompareDocument
 from planner.catalog.diff import Change, Cheapest, Difference, Moved
-from planner.plan.compare.model import CompareDocument
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.compare import comparison_blocks, render_comparison

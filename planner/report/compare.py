@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.plan.compare.document import flat_rows
-from planner.plan.compare.model import Compared, CompareDocument, SideTold
+from planner.analysis.compare.document import flat_rows
+from planner.analysis.compare.model import Compared, CompareDocument, SideTold
 from planner.report import compare_cause as causes
 from planner.report import compare_words as words
 from planner.report import csv, json, markdown, text

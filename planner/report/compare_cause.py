@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from planner.plan.compare.model import Again, CauseFound, ChangeRow, Compared, RunnerUp, Said
+from planner.analysis.compare.model import Again, CauseFound, ChangeRow, Compared, RunnerUp, Said
 from planner.report.compare_words import amount, percent, price, signed, value
 
 LEVELS = {"what": "what is rented", "where": "where it is rented", "how": "the layout", "cost": "the cost"}

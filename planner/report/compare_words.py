@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner import units
-from planner.plan.compare.model import (
+from planner.analysis.compare.model import (
     Amounts,
     Bought,
     CatalogPair,

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from planner import units
+from planner.analysis.why.model import (
+    Answers,
+    BreakEvenRow,
+    ComparedWith,
+    LayoutPlan,
+    LayoutPrice,
+    MarginalValue,
+    WhyNot,
+)
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.workloads import Allocation
-from planner.plan.why.model import Answers, BreakEvenRow, ComparedWith, LayoutPlan, LayoutPrice, MarginalValue, WhyNot
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Headline, Lines, columns
 from planner.report.ways_out import limit_name

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from planner.analysis.why.model import Answers
 from planner.plan.model.others import Rejected
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.workloads import Allocation, TermSource, Workload
 from planner.plan.parts import rows_of
-from planner.plan.why.model import Answers
 from planner.report import csv, json, markdown, text
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns

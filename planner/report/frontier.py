@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planner import units
-from planner.plan.frontier.model import FrontierDocument, FrontierPoint, SweepTold
+from planner.plan.model.frontier import FrontierDocument, FrontierPoint, SweepTold
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
 from planner.report.frontier_chart import frontier_chart

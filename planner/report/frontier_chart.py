@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.plan.frontier.model import FrontierDocument, FrontierPoint
+from planner.plan.model.frontier import FrontierDocument, FrontierPoint
 from planner.report.chart.model import Chart, Dot, Panel, Series, chart, steps
 from planner.report.chart.scale import linear
 

@@ -11,7 +11,7 @@ from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.plan_words import spaced
 
 if TYPE_CHECKING:
-    from planner.plan.memory.model import AnswerRow, CardFit, Column, Fits, Layer, MemoryDocument, TrainingMemory
+    from planner.memory.model import AnswerRow, CardFit, Column, Fits, Layer, MemoryDocument, TrainingMemory
 
 _BAR = 48
 _TRAINED: Final = ("states_bytes", "eager_bytes", "flash_bytes", "stored_input_bytes")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from planner.budget.model import BudgetLine
 from planner.candidates.money import significant_hours
-from planner.plan.budget.model import BudgetLine
 
 _HALF_A_CENT_MICROUSD = 5_000
 

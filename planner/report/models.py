@@ -12,7 +12,7 @@ from planner.report.blocks import Block, Grid, Lines, columns
 from planner.report.rows import Field
 
 if TYPE_CHECKING:
-    from planner.plan.memory.model import ModelFacts
+    from planner.memory.model import ModelFacts
 
 _PLAIN: Final = (
     "parameters", "active_parameters", "matmul_parameters", "hidden_size", "vocab_size", "max_positions",

@@ -14,7 +14,7 @@ from planner.report.html.timeline import timeline_figure
 from planner.report.html.tradeoff import job_figures
 
 if TYPE_CHECKING:
-    from planner.plan.frontier.model import Tradeoff
+    from planner.plan.model.frontier import Tradeoff
     from planner.plan.model.plan import PlanDocument
 
 DEADLINE = "deadline"

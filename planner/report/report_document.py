@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from planner.budget.document import budget_document
+from planner.budget.model import MarginsCost
 from planner.catalog.model import Catalog
 from planner.errors import Place
-from planner.plan.budget.document import budget_document
-from planner.plan.budget.model import MarginsCost
-from planner.plan.frontier.model import FrontierDocument, Tradeoff
+from planner.plan.model.frontier import FrontierDocument, Tradeoff
 from planner.plan.model.plan import PlanDocument
 from planner.report.model import ReportDocument, Reported, Saving
 from planner.report.trace import trace_of
@@ -38,7 +38,7 @@ def report_document(
     catalog
         That it was made with.
     margins
-        What its margins cost (`planner.plan.budget.margins`).
+        What its margins cost (`planner.budget.margins`).
     frontier
         A frontier document.
     tradeoffs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner import units
-from planner.plan.reserve.model import BreakEven, Otherwise, ReserveDocument, Term, Together
+from planner.analysis.reserve.model import BreakEven, Otherwise, ReserveDocument, Term, Together
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Headline, Lines, columns
 

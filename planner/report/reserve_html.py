@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.plan.reserve.model import ReserveDocument
+from planner.analysis.reserve.model import ReserveDocument
 from planner.report.html.sheet import render_sheet
 from planner.report.reserve import reserve_blocks
 

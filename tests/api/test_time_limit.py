@@ -110,7 +110,7 @@ def test_a_limit_that_is_not_reached_changes_nothing() -> None:
 @pytest.mark.parametrize("rings", [False, True])
 def test_what_there_is_no_time_for_is_left_out_and_named(rings: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time is up when the plan was found; or an alarm rings in what comes beside it."""
-    from planner.plan import beside
+    from planner.analysis import beside
 
     up: list[bool] = []
     solved = api.sessions.Session.solved

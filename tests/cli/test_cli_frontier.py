@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.plan.frontier.document import flat_rows
+from planner.analysis.frontier.document import flat_rows
 from planner.report import text_plot
 from planner.report.frontier import plot_lines, render_frontier
 from planner.report.text import cells
@@ -99,7 +99,7 @@ def test_a_fleet_alone_has_no_deadline(run: Run, here: Path) -> None:
 
 @pytest.mark.parametrize(("low", "high"), [("$10k", "$60k"), ("$10000", "$60000"), ("$0.01M", "$.06M")])
 def test_money_may_be_written_short(low: str, high: str) -> None:
-    from planner.plan.frontier.question import sweep_of
+    from planner.analysis.frontier.question import sweep_of
 
     if high == "$.06M":
         high = "$0.06M"

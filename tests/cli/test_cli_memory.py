@@ -11,7 +11,7 @@ import pytest
 
 from planner.architecture.load import load_model
 from planner.catalog.load import load_catalog
-from planner.plan.memory import cards, question, serving
+from planner.memory import cards, question, serving
 from tests.cli.conftest import Run, check_golden
 
 GPT2 = ("memory", "gpt2-xl", "--batch", "32", "--sequence", "1000")

@@ -10,9 +10,9 @@ import pytest
 
 import planner
 from planner import api
+from planner.analysis.reserve.document import break_evens
 from planner.catalog.model import Catalog
 from planner.errors import UsageError
-from planner.plan.reserve.document import break_evens
 from planner.report.reserve_html import render_reserve_page
 from planner.report.workbook.reserve import reserve_workbook
 from tests.cli.conftest import Run

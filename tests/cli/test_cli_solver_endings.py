@@ -130,7 +130,8 @@ def test_ctrl_c_keeps_the_plan_that_is_known(
 
 
 @pytest.mark.parametrize(
-    "where", ["planner.api.sessions.build_document", "planner.api.sessions._verify", "planner.plan.beside.median_cost"]
+    "where",
+    ["planner.api.sessions.build_document", "planner.api.sessions._verify", "planner.analysis.beside.median_cost"],
 )
 def test_ctrl_c_after_the_plan_was_found_leaves_it(
     where: str, behaves: Behaves, run: Run, monkeypatch: pytest.MonkeyPatch

@@ -50,7 +50,7 @@ def test_work_that_does_not_end_is_ended(
     import planner.cli.sides  # noqa: F401 - parts of them are replaced
 
     if place == "planner.api.frontiers.sweep_of":
-        place = "planner.plan.frontier.question.sweep_of"
+        place = "planner.analysis.frontier.question.sweep_of"
     monkeypatch.setattr(place, endless)
     answer = run(*PLACES.get(place, ("frontier", "scenarios/llama.yaml", "--over", "budget")), "--time-limit", "0.3s")
     assert answer.code == 6
@@ -156,7 +156,7 @@ def test_other_threads_have_no_alarms() -> None:
 
 
 def test_the_limit_of_a_sweep_keeps_the_points_found(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from planner.plan.frontier import points
+    from planner.analysis.frontier import points
 
     solved: list[object] = []
     real: Callable[..., object] = points.solve_at

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner import api
+from planner.analysis.compare.cause import find_cause
+from planner.analysis.compare.changes import Between, changes_between
+from planner.analysis.compare.flips import runner_up
+from planner.analysis.compare.outcome import Outcome, outcome_of
+from planner.analysis.compare.resolve import Resolver
+from planner.analysis.tighten import solve_within_targets
 from planner.candidates.reprice import closed, repriced
 from planner.catalog.model import Catalog
 from planner.optimize.limited import Asker
-from planner.plan.compare.cause import find_cause
-from planner.plan.compare.changes import Between, changes_between
-from planner.plan.compare.flips import runner_up
-from planner.plan.compare.outcome import Outcome, outcome_of
-from planner.plan.compare.resolve import Resolver
-from planner.plan.tighten import solve_within_targets
 from planner.scenario.schema import Scenario
 from tests.compare import worlds
 from tests.compare.worlds import OFFERS, at_prices, base, market, question, sealed, side

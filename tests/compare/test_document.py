@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import planner
 from planner import api
-from planner.plan.compare.scenario_keys import blended, changed_keys, leaves
+from planner.analysis.compare.scenario_keys import blended, changed_keys, leaves
 from planner.scenario.load import parse_scenario
 from tests.compare import worlds
 from tests.compare.worlds import OFFERS, at_prices, base, market, question, side

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.analysis.others.decisions import best_decisions, decision_of
+from planner.analysis.others.near_optimal import most_microusd, range_of
+from planner.analysis.others.stability import changed_nodes, fewest_changes, with_move_cost
 from planner.candidates.program import IntArray, Program
 from planner.optimize.solve import optimize
-from planner.plan.others.decisions import best_decisions, decision_of
-from planner.plan.others.near_optimal import most_microusd, range_of
-from planner.plan.others.stability import changed_nodes, fewest_changes, with_move_cost
 from tests.frontier.brute import Plan, all_plans, small
 from tests.optimize.brute import key_of, random_program, value
 from tests.tiers import cases

@@ -173,7 +173,7 @@ def swept(journal: Path | None = None, **options: Any) -> Frontier:
 
 def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After every number of points, torn in the middle of the next line: the same document, nothing solved twice."""
-    from planner.plan.frontier import points as frontier
+    from planner.analysis.frontier import points as frontier
 
     whole = tmp_path / "whole.jsonl"
     expected = swept(whole)
@@ -198,7 +198,7 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_sweep_that_is_broken_off_gives_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from planner.plan.frontier import points as frontier
+    from planner.analysis.frontier import points as frontier
 
     expected, kept_optimize, solves = swept(), frontier.optimize, []
 

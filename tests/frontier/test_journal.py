@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from planner.analysis.frontier.journal import BEGINS, Journal, program_digest, question_key
 from planner.errors import InputError, OutputError
 from planner.files import LineFile
-from planner.plan.frontier.journal import BEGINS, Journal, program_digest, question_key
 from tests.optimize.brute import random_program
 
 ROOT = Path(__file__).parents[2]

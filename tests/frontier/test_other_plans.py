@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from planner import api
+from planner.analysis.others.other_plans import Previous, choice_key, held_nodes, parts_of
 from planner.candidates.search import Candidates
 from planner.catalog.model import Catalog
 from planner.errors import UsageError
-from planner.plan.others.other_plans import Previous, choice_key, held_nodes, parts_of
 from planner.scenario.schema import Scenario
 from tests.frontier.random_worlds import random_world
 from tests.frontier.test_frontier import all_plans

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from planner.analysis.frontier.points import front
+from planner.analysis.frontier.sweep import TOO_CLOSE, Point, Trade, best_under, columns_for, steps
 from planner.candidates.program import IntArray, Program, restrict
 from planner.optimize.solve import optimize
-from planner.plan.frontier.points import front
-from planner.plan.frontier.sweep import TOO_CLOSE, Point, Trade, best_under, columns_for, steps
 from tests.frontier.brute import all_plans, pareto, small, with_times
 from tests.optimize.brute import key_of, random_program, value
 from tests.tiers import cases

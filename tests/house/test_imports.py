@@ -25,6 +25,8 @@ LEVELS = [
     {"candidates", "simulate"},
     {"optimize"},
     {"plan"},
+    {"verify", "budget", "memory"},
+    {"analysis"},
     {"validate"},
     {"calibrate"},
     {"reading"},
@@ -224,17 +226,16 @@ def uses_files(path: Path) -> bool:
     return any(name.startswith("planner.files") or name == "planner.files" for name in imports_of(path))
 
 
-VERIFIER = [PLANNER / "plan" / "verify.py", *sorted((PLANNER / "plan" / "checks").glob("*.py"))]
+VERIFIER = sorted((PLANNER / "verify").glob("*.py"))
 VERIFIER_MAY = {
     *("equations", "estimate", "architecture", "catalog", "traffic", "scenario", "units", "errors", "simulate"),
     "carriers",
 }
 BUILDER = [
-    *(PLANNER / "plan" / "rows").glob("*.py"),
-    *(PLANNER / "plan" / "notes").glob("*.py"),
-    *(PLANNER / "plan" / "why").glob("*.py"),
-    *(PLANNER / "plan" / "others").glob("*.py"),
-    *(PLANNER / "plan" / name for name in ("document.py", "tighten.py", "uncertain.py")),
+    *(PLANNER / "plan").rglob("*.py"),
+    *(PLANNER / "analysis" / "why").glob("*.py"),
+    *(PLANNER / "analysis" / "others").glob("*.py"),
+    *(PLANNER / "analysis" / name for name in ("tighten.py", "uncertain.py")),
 ]
 
 
@@ -243,13 +244,13 @@ def test_verify_shares_nothing_with_the_program() -> None:
     for path in VERIFIER:
         for name in sorted(name for name in imports_of(path) if name.startswith("planner.")):
             room = name.split(".")[1]
-            own = name.startswith(("planner.plan.checks", "planner.plan.model"))
+            own = name.startswith(("planner.verify", "planner.plan.model"))
             assert own or room in VERIFIER_MAY, f"{path.relative_to(ROOT)} imports {name}"
 
 
 def test_what_writes_a_plan_asks_nothing_of_what_verifies_it() -> None:
     for path in BUILDER:
-        names = [name for name in imports_of(path) if name.startswith(("planner.plan.checks", "planner.plan.verify"))]
+        names = [name for name in imports_of(path) if name.startswith("planner.verify")]
         assert not names, f"{path.relative_to(ROOT)} imports {names}"
 
 

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.analysis.certified import certificate_of
+from planner.analysis.supports import _alone
+from planner.analysis.why.alternatives import _floor
 from planner.candidates.program import Program, Row, Task, earnings, fleet_rates, restrict
 from planner.candidates.prune import alone_units, carrying_units, prune
 from planner.optimize import stage
@@ -21,10 +24,7 @@ from planner.optimize.scope import scope_of
 from planner.optimize.solve import optimize
 from planner.optimize.status import Options
 from planner.plan.certificate import STEPS, certified_bound
-from planner.plan.certified import certificate_of
 from planner.plan.cover import Cover, least_cover
-from planner.plan.supports import _alone
-from planner.plan.why.alternatives import _floor
 from tests.optimize.brute_boxed import best_boxed, for_cost, random_boxed
 from tests.optimize.instances import ints, program, row
 from tests.plan.test_certificate import around, priced, relaxed

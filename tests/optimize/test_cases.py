@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.analysis.uncertain import choose_contracts, cost_at_risk, mean_cost, with_contracts
 from planner.candidates.calendar import CONTRACT, ON_DEMAND, Calendar, Pool, Purchase
 from planner.candidates.cases import Case, Risk, combine
 from planner.candidates.program import Task
 from planner.optimize.solve import optimize
-from planner.plan.uncertain import choose_contracts, cost_at_risk, mean_cost, with_contracts
 from tests.optimize.instances import ints, program, row
 
 PERIODS = 3

@@ -28,7 +28,7 @@ EXPECTED = Path(__file__).parent / "expected.csv"
 @pytest.fixture(autouse=True)
 def nothing_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ways out of the infeasible ones have tests of their own, and take dozens of solves each."""
-    monkeypatch.setattr("planner.plan.beside.infeasibility", lambda *_, **__: None)
+    monkeypatch.setattr("planner.analysis.beside.infeasibility", lambda *_, **__: None)
 
 
 def expected() -> dict[int, tuple[int | None, int | None]]:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from planner import api
+from planner.analysis import tighten
 from planner.catalog.model import Catalog
 from planner.deadline import TimeIsUp
 from planner.errors import InputError
 from planner.estimate.serving_spares import replicas_within, spares_for, time_within_spares
-from planner.plan import tighten
 from planner.scenario.schema import Scenario
 from tests.tiers import cases, while_time_lasts
 from tests.verified import errors

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from planner.plan.budget.charges import charges_of
-from planner.plan.budget.margins import margins_taken
-from planner.plan.budget.months import Month
-from planner.plan.compare.decision import bought_rows
+from planner.analysis.compare.decision import bought_rows
+from planner.analysis.why.why_not import _break_even_mfu
+from planner.budget.charges import charges_of
+from planner.budget.margins import margins_taken
+from planner.budget.months import Month
 from planner.plan.rows.pool_use import PoolUse, contract_figures, parts_of
 from planner.plan.rows.serving_cells import load_cells, price_cells
 from planner.plan.rows.when import owned_periods
 from planner.plan.stale import asks_the_same
-from planner.plan.why.why_not import _break_even_mfu
 from planner.scenario import load_scenario
 from tests.worlds import catalog, fleet, job, scenario
 
@@ -149,8 +149,8 @@ def test_no_device_is_told_to_do_more_than_its_peak(share: float, needed: float 
     """A device at 40 % of its peak that would win at half its price wins at 80 %, too; at less than 40 % it cannot."""
     found = SimpleNamespace(share=Fraction(repr(share)))
     prices = SimpleNamespace(break_even=lambda *_, **__: found)
-    monkeypatch.setattr("planner.plan.why.why_not.Prices", SimpleNamespace(of=lambda _: prices))
-    monkeypatch.setattr("planner.plan.why.why_not.TrainingQuestion", SimpleNamespace)
+    monkeypatch.setattr("planner.analysis.why.why_not.Prices", SimpleNamespace(of=lambda _: prices))
+    monkeypatch.setattr("planner.analysis.why.why_not.TrainingQuestion", SimpleNamespace)
     tasks = (SimpleNamespace(name="job"),)
     candidates: Any = SimpleNamespace(questions={"job": SimpleNamespace()}, whole=SimpleNamespace(tasks=tasks))
     solution: Any = SimpleNamespace(cost_microusd=1)

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.analysis.certified import certificate_of
 from planner.candidates.program import DECODE, PREFILL, Program, Task
 from planner.candidates.search import Candidates
 from planner.optimize.bound import prices_of
 from planner.optimize.solve import Solution, optimize
 from planner.plan.certificate import CertificateError, bound_of_earlier, certified_bound
-from planner.plan.certified import certificate_of
 from planner.plan.cover import UNMET, least_cover
 from planner.plan.proof import gap_of, reaches, slack
 from tests.optimize import brute

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from planner.analysis import standing
 from planner.architecture.load import load_model
-from planner.plan import standing, verify
-from planner.plan.checks import allocation, calendar, contracts, mixed, serving
-from planner.plan.checks.facts import OfferFacts
-from planner.plan.checks.findings import Finding
-from planner.plan.checks.replica import Rates
+from planner.verify import allocation, calendar, contracts, mixed, serving, verify
+from planner.verify.facts import OfferFacts
+from planner.verify.findings import Finding
+from planner.verify.replica import Rates
 from tests.worlds import GIB, catalog, device, fleet, job, offer, scenario, shape
 
 HOUR = 3600.0

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from planner import api
+from planner.analysis.why.repairs import least_that_works, settings_of
+from planner.analysis.why.settings import in_words, stated_limits, written
 from planner.catalog.model import Catalog
 from planner.errors import InputError
-from planner.plan.why.repairs import least_that_works, settings_of
-from planner.plan.why.settings import in_words, stated_limits, written
 from planner.report.explanation import render_explanation
 from planner.report.plan import render_plan
 from planner.scenario.load import with_settings

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from planner import api
+from planner.analysis import tighten
 from planner.candidates.serving import ServingTable
 from planner.catalog.model import Catalog
 from planner.errors import PlanError
-from planner.plan import tighten
 from planner.plan.document import digest_of
 from planner.plan.rows.serving_point import Point
 from planner.scenario.schema import Scenario

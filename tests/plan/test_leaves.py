@@ -17,17 +17,17 @@ from typing import Any
 import pytest
 
 from planner import api
+from planner.analysis.again import searched_findings
+from planner.analysis.beside import NO_TIME
+from planner.analysis.listed import choice_findings, listing_findings
+from planner.analysis.others.other_plans import Previous
+from planner.analysis.simulated import simulation_findings
 from planner.candidates.search import Candidates
-from planner.plan.again import searched_findings
-from planner.plan.beside import NO_TIME
-from planner.plan.checks.findings import Finding, gathered
-from planner.plan.checks.leaves import ANY, HELD, RECOMPUTED, SOLVED, TABLE, TOLD, Leaf, counts, read, told_paths, tree
 from planner.plan.document import resealed
-from planner.plan.listed import choice_findings, listing_findings
-from planner.plan.others.other_plans import Previous
 from planner.plan.references import load_model
-from planner.plan.simulated import simulation_findings
-from planner.plan.verify import Checker
+from planner.verify.findings import Finding, gathered
+from planner.verify.leaves import ANY, HELD, RECOMPUTED, SOLVED, TABLE, TOLD, Leaf, counts, read, told_paths, tree
+from planner.verify.verify import Checker
 from tests.plan.forging import Forgery, forged, forgeries, without_indexes
 from tests.tiers import while_time_lasts
 

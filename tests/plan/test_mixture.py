@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 from planner import api
+from planner.analysis.tighten import solve_within_targets
 from planner.api.taking import scenario_of
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingTable
 from planner.deadline import Deadline
 from planner.optimize.solve import Solution, optimize
-from planner.plan.checks.routing import routing_findings
 from planner.plan.document import resealed
 from planner.plan.references import load_model
 from planner.plan.rows.serving import _at_their_mixes
-from planner.plan.tighten import solve_within_targets
-from planner.plan.verify import Checker
 from planner.report import serving_words
 from planner.units import parse_duration
+from planner.verify.routing import routing_findings
+from planner.verify.verify import Checker
 from tests import frozen, shipped
 from tests.tiers import cases, sampled
 

@@ -19,8 +19,8 @@ import pytest
 from planner import api
 from planner.candidates import serving_question
 from planner.estimate import resolve_serving
-from planner.plan.checks import replica
 from planner.plan.document import resealed
+from planner.verify import replica
 from tests import frozen
 from tests.tiers import cases, while_time_lasts
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from planner.analysis.why import marginals
 from planner.answers.rows import Rows
 from planner.api.comparing import _catalog_by_digest
-from planner.plan.why import marginals
 from tests.worlds import catalog
 
 

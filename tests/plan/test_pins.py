@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from planner import api
+from planner.analysis.why.layouts import _aside
 from planner.api.sessions import Session
 from planner.architecture.load import load_model
 from planner.candidates.ledger import Ledger
@@ -17,7 +18,6 @@ from planner.candidates.serving_layouts import needless_pipelines, pipelines_of_
 from planner.catalog.load import load_catalog
 from planner.errors import InputError
 from planner.plan.document import resealed
-from planner.plan.why.layouts import _aside
 from planner.report.certificate import certificate_words
 from planner.report.plan import render_plan
 from planner.scenario.load import parse_scenario, with_settings

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner import api
+from planner.analysis.certified import certificate_of
 from planner.api.sessions import Session
 from planner.candidates.money import cost_microusd
 from planner.candidates.search import Candidates
@@ -22,7 +23,6 @@ from planner.candidates.serving import ServingTable
 from planner.candidates.shared_nodes import divides
 from planner.catalog.model import Catalog
 from planner.plan import certificate, node_counts
-from planner.plan.certified import certificate_of
 from planner.plan.document import resealed
 from planner.plan.rows.shared import borne, placed_on
 from planner.scenario.schema import Scenario

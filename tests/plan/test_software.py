@@ -13,8 +13,8 @@ from planner.candidates.training import TrainingTable
 from planner.errors import InputError
 from planner.estimate.layout import Layout
 from planner.estimate.software import SOFTWARE, STAGES, adapters_can, can, on_gpus
-from planner.plan.checks.layout import training_layout_findings
 from planner.scenario.load import parse_scenario
+from planner.verify.layout import training_layout_findings
 
 HEAD = "schema: plan/v1\nname: named\n"
 JOB = (

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from planner import api
+from planner.analysis.supports import support_findings
 from planner.candidates.search import Candidates
 from planner.plan.references import load_model
-from planner.plan.supports import support_findings
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 ASKED = scenario(

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.analysis.others.other_plans import Labels, Previous, held_nodes, nodes_of_units, offer_key, told_apart
+from planner.analysis.others.stability import changed_nodes
 from planner.api import export_plan, load_catalog, load_model, load_scenario, solve, verify
 from planner.candidates.program import IntArray
 from planner.candidates.search import enumerate_candidates
@@ -18,8 +20,6 @@ from planner.candidates.switching import switch_hours
 from planner.candidates.training import TrainingTable
 from planner.catalog.model import Catalog, Provider
 from planner.plan.document import digest_of
-from planner.plan.others.other_plans import Labels, Previous, held_nodes, nodes_of_units, offer_key, told_apart
-from planner.plan.others.stability import changed_nodes
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 from tests.verified import errors, follow_schema

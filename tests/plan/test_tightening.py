@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.plan import tighten
-from planner.plan.tighten import DEEPEST_CUT, LEAST_CUT
+from planner.analysis import tighten
+from planner.analysis.tighten import DEEPEST_CUT, LEAST_CUT
 
 
 def share(before: float | None, *, most_per_s: float = 3.6, missed: float = 1.0) -> float | None:

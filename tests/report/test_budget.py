@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner import api
+from planner.budget.document import budget_document
+from planner.budget.months import MONTHS, Month, months_until
+from planner.budget.split import by_time, two_ways, weighed
 from planner.catalog.model import Catalog
 from planner.errors import InputError
-from planner.plan.budget.document import budget_document
-from planner.plan.budget.months import MONTHS, Month, months_until
-from planner.plan.budget.split import by_time, two_ways, weighed
 from planner.plan.parts import spent_on
 from planner.report import csv
 from planner.report.plan_words import totals as totals_told

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.plan.budget.margins import margins_taken
+from planner.budget.margins import margins_taken
 from planner.scenario.load import with_settings
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from planner.budget.model import AMOUNTS, Budget, MonthRow, What
 from planner.plan.asked import currency_of
-from planner.plan.budget.model import AMOUNTS, Budget, MonthRow, What
 from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
 from planner.report.blocks import Grid, columns

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner import units
+from planner.budget.model import Budget
 from planner.plan.asked import currency_of
-from planner.plan.budget.model import Budget
-from planner.plan.frontier.model import FrontierDocument
+from planner.plan.model.frontier import FrontierDocument
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.workloads import Alternative, Workload
 from planner.report import budget_view as budgets

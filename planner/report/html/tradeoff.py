@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from planner import units
 from planner.plan.asked import currency_of
-from planner.plan.frontier.model import JobChosen, JobPoint, Tradeoff
+from planner.plan.model.frontier import JobChosen, JobPoint, Tradeoff
 from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
 from planner.report.blocks import Grid, columns

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
+from planner.budget.model import Budget
 from planner.plan.asked import report_asked
-from planner.plan.budget.model import Budget
 from planner.plan.model.plan import PlanDocument
 from planner.report import accounting as rules
 from planner.report.model import Reported, TraceKind, TraceRow

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from planner.budget.model import AMOUNTS, Budget, BudgetLine, What
 from planner.carriers import dataclass
-from planner.plan.budget.model import AMOUNTS, Budget, BudgetLine, What
 from planner.report.plan_words import spaced
 from planner.report.workbook.book import Book, Sheet
 from planner.report.workbook.money import cost_cell

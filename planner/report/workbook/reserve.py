@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from planner.plan.reserve.model import BreakEven, Reserved, ReserveDocument, Term, Together
+from planner.analysis.reserve.model import BreakEven, Reserved, ReserveDocument, Term, Together
 from planner.report.workbook.book import Book, Sheet
 
 EVEN, DECISIONS = "Break-even", "Decisions"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from planner.budget.model import Budget, BudgetLine
 from planner.carriers import dataclass
-from planner.plan.budget.model import Budget, BudgetLine
 from planner.plan.model.plan import PlanDocument
 from planner.report.metered import metered_hours
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from planner.plan.budget.model import AMOUNTS, Budget, FiscalYear, MarginsCost, Totals, What
+from planner.budget.model import AMOUNTS, Budget, FiscalYear, MarginsCost, Totals, What
 from planner.plan.model.plan import PlanDocument
 from planner.report.model import ReportDocument
 from planner.report.plan_words import horizon, price_days, proof

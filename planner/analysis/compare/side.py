@@ -1,0 +1,89 @@
+"""One side of a comparison: a plan, and the question and the catalog that it can be solved again from."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from planner.analysis.compare.model import CatalogTold, SideTold
+from planner.brief import brief
+from planner.carriers import dataclass
+from planner.catalog.model import Catalog
+from planner.plan.model.others import Conflict
+from planner.plan.model.plan import CatalogUsed, PlanDocument
+from planner.scenario.schema import Scenario
+
+WITH_PLAN = ("optimal", "feasible")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Side:
+    """A plan with a name.
+
+    Parameters
+    ----------
+    document
+        The plan document, of this planner version or an older one.
+    kind
+        plan | scenario | catalog: what the name is of.
+    scenario, catalog
+        What to solve again from; None when they are not at hand, and `missing` says why.
+    """
+
+    name: str
+    kind: Literal["plan", "scenario", "catalog"]
+    document: PlanDocument
+    scenario: Scenario | None = None
+    catalog: Catalog | None = None
+    missing: str = ""
+
+    def __repr__(self) -> str:
+        return brief("Side", self.name, self.kind, self.document["status"])
+
+    @property
+    def has_plan(self) -> bool:
+        """Whether there is anything to rent."""
+        return self.document["status"] in WITH_PLAN
+
+    @property
+    def cost_microusd(self) -> int | None:
+        """Total cost; None without a plan.  [micro-USD]"""
+        cost = self.document["summary"]["cost_microusd"]
+        return int(cost) if self.has_plan and cost is not None else None
+
+    def told(self) -> SideTold:
+        """The side in the comparison's document."""
+        provenance, summary = self.document["provenance"], self.document["summary"]
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "scenario": self.document["name"],
+            "case": self.document.get("case"),
+            "status": self.document["status"],
+            "reason": "" if self.has_plan else self._reason(),
+            "cost_microusd": self.cost_microusd,
+            "cost_usd": None if self.cost_microusd is None else self.cost_microusd / 1e6,
+            "horizon_hours": summary.get("horizon_hours"),
+            "devices": summary.get("devices"),
+            "planner": provenance["planner"],
+            "solver": provenance["solver"],
+            "catalog": _catalog_told(provenance["catalog"]),
+            "sha256": self.document.get("sha256", ""),
+        }
+
+    def _reason(self) -> str:
+        """Why there is no plan, in words: the limits in conflict, or how the solver ended."""
+        if self.document["status"] != "infeasible":
+            return f"the solver ended without one ({self.document['status']})"
+        found = self.document.get("infeasible")
+        names = [_limit_told(one) for one in found["conflict"]] if found else []
+        return "proven infeasible" + (f": {' and '.join(names)} cannot all be met" if names else "")
+
+
+def _limit_told(limit: Conflict) -> str:
+    """A limit of the conflict, or a workload: "limits.budget $100"."""
+    name, label = limit["name"], limit["label"]
+    return name if label in ("", name) else f"{name} {label}"
+
+
+def _catalog_told(catalog: CatalogUsed) -> CatalogTold:
+    return {"name": catalog["name"], "as_of": catalog["as_of"], "sha256": catalog["sha256"]}

@@ -1,0 +1,56 @@
+"""What the plan document says when nothing meets every limit."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from planner.analysis.why.alternatives import median_cost, same_at_median
+from planner.analysis.why.relaxed import Search
+from planner.analysis.why.repairs import diagnose, infeasible_document
+from planner.candidates.search import Candidates
+from planner.deadline import left_s
+from planner.optimize.limited import Asker
+from planner.plan.rows.place import usd
+
+if TYPE_CHECKING:
+    from planner.plan.model.others import Infeasible
+
+ASKED = ("solver", "threads", "seed")
+LONGEST_S = 120.0  # for the ways out of programs with a calendar, where each step may take long
+
+
+def infeasibility(candidates: Candidates, search: Search, **options: Any) -> Infeasible:
+    """Nearest misses of each workload that has no way to run, the conflict set, and the ways out.
+
+    Parameters
+    ----------
+    search
+        Enumerates a scenario with the same catalog: ``search(scenario, patience_s=None)``.
+    options
+        Of `optimize`; a time limit is that of all steps together. With a calendar they stop after two minutes if no
+        limit is given. What was not proven by then is marked.
+    """
+    limit_s = left_s(options.get("time_limit_s"))
+    if limit_s is None and candidates.calendar is not None:
+        limit_s = LONGEST_S
+    asker = Asker(
+        options={key: value for key, value in options.items() if key in ASKED},
+        stop_at=None if limit_s is None else time.monotonic() + limit_s,
+    )
+    median = None if same_at_median(candidates) else median_cost(candidates, None, **options)
+    tasks = [task for task in candidates.program.tasks if task.kind != "optional"]
+    return {
+        "workloads": {task.name: misses(candidates, task.name) for task in tasks if task.first == task.stop},
+        **infeasible_document(diagnose(candidates, search, asker), candidates),
+        "median_cost_microusd": median,
+        "median_cost_usd": None if median is None else usd(median),
+    }
+
+
+def misses(candidates: Candidates, name: str) -> list[str]:
+    """Why each kind of way was dropped, with the one that came nearest."""
+    drops = [drop for drop in candidates.ledgers[name] if drop.what != "offers" or drop.nearest]
+    lines = [f"{drop.reason}: {drop.nearest}" for drop in drops if drop.nearest]
+    refused = [f"{drop.count} offers: {drop.reason}" for drop in candidates.ledgers[name] if drop.what == "offers"]
+    return [*lines, *refused]

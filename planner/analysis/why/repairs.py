@@ -1,0 +1,252 @@
+"""Why nothing works, and the ways out: the conflict set, single repairs, wider choices, the cheapest combination.
+
+Every way out is the least that does: applied, there is a plan of the cost printed beside it; one unit less, and there
+is none. Repairs are found on one search with all limits lifted (`relaxed`); only members of the conflict set can
+repair alone, since without any other limit the conflict stays. Where a search under the repaired limit could find
+other ways than the lifted one (`Relaxed.covers`), the repair is put to the whole search itself, and one unit less too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from planner.analysis.why.relaxed import LIFTED, PATIENCE_S, Relaxed, Search, relaxed
+from planner.analysis.why.settings import Stated, shapes_the_search, stated, stated_limits
+from planner.analysis.why.widen import wider_choices
+from planner.candidates.search import Candidates
+from planner.carriers import dataclass
+from planner.optimize.conflict import Conflict, find_conflict
+from planner.optimize.elastic import Combined, combined_repair
+from planner.optimize.limited import Asker, limit_of, verdict
+from planner.optimize.repair import Repair, single_repair
+from planner.optimize.solve import Solution
+from planner.optimize.status import Status
+from planner.plan.rows.place import usd
+from planner.scenario.load import with_settings
+from planner.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    from planner.plan.model import others as told
+
+BOTH = "; "  # between the two limits of a quota that counts devices and shapes
+TEXTS = ("from_text", "to_text", "more_text", "setting")
+CONFLICT_SHARE = 0.5  # of the time, when there is a limit; the ways out have the rest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """What contradicts itself, and what would mend it."""
+
+    conflict: Conflict
+    repairs: tuple[Repair, ...]
+    combined: Combined | None
+    wider: tuple[told.WayOut, ...]
+
+
+def diagnose(candidates: Candidates, search: Search, asker: Asker | None = None) -> Diagnosis:
+    """The conflict set of an infeasible scenario and its repairs.
+
+    Parameters
+    ----------
+    search
+        Enumerates a scenario with the same catalog: ``search(scenario, patience_s=None)``.
+    asker
+        How programs are solved; default HiGHS without a time limit.
+    """
+    asker = asker or Asker()
+    loose = relaxed(candidates, search)
+    if loose.empty:
+        wider = wider_choices(candidates.scenario, search, asker)
+        return Diagnosis(conflict=Conflict(names=(), minimal=True), repairs=(), combined=None, wider=tuple(wider))
+    conflict = find_conflict(loose.limited, asker=asker.within(CONFLICT_SHARE))
+    numbers = [name for name in loose.limited.limits if stated(candidates.scenario, name)]
+    limits = [name for name in conflict.names if name in numbers]
+    single = [single_repair(loose.limited, name, asker) for name in limits]
+    confirmed = tuple(_confirmed(one, candidates.scenario, loose, search, asker) for one in single)
+    return Diagnosis(
+        conflict=conflict,
+        repairs=confirmed,
+        combined=combined_repair(loose.limited, numbers, asker),
+        wider=tuple(wider_choices(candidates.scenario, search, asker)),
+    )
+
+
+def _confirmed(one: Repair, scenario: Scenario, loose: Relaxed, search: Search, asker: Asker) -> Repair:
+    """The repair as the whole search has it, where that may find other ways."""
+    limits = stated(scenario, one.name)
+    if one.more is None or not shapes_the_search(one.name) or not limits or _certain(one, scenario, loose):
+        return one
+    answers: dict[int, Solution] = {}
+
+    def works(more: int) -> bool:
+        if more not in answers:
+            applied = with_settings(scenario, [limit.setting(limit.value + more) for limit in limits])
+            answers[more] = asker.cheapest(search(applied).program)
+        found = verdict(answers[more])
+        if found is None:
+            raise _Unknown
+        return found
+
+    most = (PATIENCE_S if limits[0].unit == "s" else LIFTED) - max(limit.value for limit in limits)
+    try:
+        more = least_that_works(one.more, works, int(most))
+    except _Unknown:
+        return replace(one, proven=False)
+    if more is None:
+        return Repair(name=one.name, more=None, proven=False)
+    below = answers.get(more - 1)
+    sure = answers[more].status is Status.OPTIMAL and (more == 1 or (below is not None and verdict(below) is False))
+    return Repair(name=one.name, more=more, cost_microusd=answers[more].cost_microusd, proven=sure)
+
+
+def _certain(one: Repair, scenario: Scenario, loose: Relaxed) -> bool:
+    """Whether a search under the limit as repaired, and one unit less, has the columns of the lifted one."""
+    if one.units is None or one.more is None or not loose.small(one.units):
+        return False
+    values = (
+        [limit.setting(limit.value + more) for limit in stated(scenario, one.name)] for more in (one.more, one.more - 1)
+    )
+    return all(loose.covers(with_settings(scenario, settings)) for settings in values)
+
+
+class _Unknown(Exception):
+    """Neither a plan nor a proof that there is none."""
+
+
+def least_that_works(guess: int, works: Callable[[int], bool], most: int) -> int | None:
+    """The least whole number from 1 on that works, 0 known not to, from a guess that is most often right.
+
+    Monotone: what works for a number works for every larger one. None when not even `most` does.
+
+    Parameters
+    ----------
+    guess
+        Tried first; at least 1.
+    works
+        Whether a number does.
+    most
+        No larger number is tried, but for the guess.
+    """
+    if works(guess):
+        if guess == 1 or not works(guess - 1):
+            return guess
+        low, high = 0, guess - 1
+    else:
+        low, high, step = guess, min(guess + 1, most), 1
+        while not works(high):
+            if high >= most:
+                return None
+            low, step = high, step * 2
+            high = min(guess + step, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if works(middle) else (middle, high)
+    return high
+
+
+def infeasible_document(diagnosis: Diagnosis, candidates: Candidates) -> told.Conflicts:
+    """Conflict, ways out and the combined repair, as the plan document carries them."""
+    return {
+        "conflict": list(_members(diagnosis.conflict, candidates)),
+        "minimal": diagnosis.conflict.minimal,
+        "ways_out": [
+            *(row for one in diagnosis.repairs for row in _way_out(one, candidates.scenario)),
+            *diagnosis.wider,
+        ],
+        "combined": _combined(diagnosis.combined, candidates.scenario),
+    }
+
+
+def _members(conflict: Conflict, candidates: Candidates) -> Iterator[told.Conflict]:
+    scenario = candidates.scenario
+    labels = _labels(candidates)
+    limits = {one.name: one for one in stated_limits(scenario)}
+    for name in conflict.names:
+        label = labels.get(name, name)
+        if name in limits and (name not in labels or not name.startswith("hardware.")):
+            label = limits[name].shown(limits[name].value, currency=scenario.currency)
+        yield {"name": name, "label": label, "place": place_of(scenario, name)}
+
+
+def _labels(candidates: Candidates) -> dict[str, str]:
+    """What each limit says; where it has rows for several times, what they have in common."""
+    labels: dict[str, list[str]] = {}
+    for row in candidates.program.rows:
+        labels.setdefault(limit_of(row), []).append(row.label)
+    return {name: said[0] if len(set(said)) == 1 else said[0].rsplit(", ", 1)[0] for name, said in labels.items()}
+
+
+def place_of(scenario: Scenario, name: str) -> str:
+    """Where a limit is written; empty when nowhere."""
+    for path in (name, name.rsplit(".", 1)[0]):
+        place = scenario.places.get(path) if "." in name else None
+        if place is not None:
+            return str(place)
+    return ""
+
+
+def _way_out(one: Repair, scenario: Scenario) -> Iterator[told.WayOut]:
+    """The limit from what to what; a quota that counts devices and shapes moves in both."""
+    moved = [_moved(limit, one.more, scenario.currency) for limit in stated(scenario, one.name)]
+    if not moved:
+        return
+    yield {
+        "limit": one.name,
+        "place": place_of(scenario, one.name),
+        **moved[0],
+        "from_text": _both(other["from_text"] for other in moved),
+        "to_text": _both(other["to_text"] for other in moved),
+        "more_text": _both(other["more_text"] for other in moved),
+        "setting": _both(other["setting"] for other in moved),
+        "cost_microusd": one.cost_microusd,
+        "cost_usd": None if one.cost_microusd is None else usd(one.cost_microusd),
+        "proven": one.proven,
+    }
+
+
+def _both(texts: Iterable[str]) -> str:
+    return BOTH.join(filter(None, texts))
+
+
+def _moved(limit: Stated, more: int | None, currency: str) -> told.Moved:
+    """From what to what, in whole units and in words; the setting that does it."""
+    value = None if more is None else limit.value + more
+    return {
+        "unit": limit.unit,
+        "from": limit.value,
+        "to": value,
+        "from_text": limit.shown(limit.value, currency=currency),
+        "to_text": "" if value is None else limit.shown(value, currency=currency),
+        "more_text": "" if more is None else limit.shown(more, currency=currency),
+        "setting": "" if value is None else limit.setting(value),
+    }
+
+
+def _combined(combined: Combined | None, scenario: Scenario) -> told.Combined | None:
+    if combined is None:
+        return None
+    changes: list[told.Change] = [
+        {"limit": name, **_moved(limit, more, scenario.currency)}
+        for name, more in combined.more.items()
+        for limit in stated(scenario, name)
+    ]
+    return {
+        "changes": changes,
+        "cost_microusd": combined.cost_microusd,
+        "cost_usd": usd(combined.cost_microusd),
+        "loosening": _loosening(changes, combined.weight),
+        "proven": combined.proven,
+    }
+
+
+def _loosening(changes: Sequence[told.Change], weight: int) -> float:
+    """How much larger the limits are in all, each by its own size; by its weight what starts from nothing."""
+    ratios = [one["to"] / one["from"] - 1.0 for one in changes if one["from"] and one["to"] is not None]
+    return sum(ratios, 0.0) if len(ratios) == len(changes) else weight / 1e6
+
+
+def settings_of(changes: Sequence[told.Change]) -> list[str]:
+    """The --set texts of some changes."""
+    return [setting for one in changes if one["setting"] for setting in one["setting"].split(BOTH)]

@@ -1,0 +1,225 @@
+"""Why a device was not chosen for a workload: its best plan with it, what that costs more, and what would change that.
+
+Where no way to use it exists, the nearest miss of each filter, from a search on that device alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.analysis.why.break_evens import Prices
+from planner.analysis.why.relaxed import Search
+from planner.candidates.program import IntArray, Program, Task, restrict
+from planner.candidates.prune import prune
+from planner.candidates.search import Candidates
+from planner.candidates.training_question import TrainingQuestion
+from planner.catalog.load import device_matches
+from planner.optimize.break_even import BreakEven
+from planner.optimize.check import flows_of
+from planner.optimize.limited import Asker
+from planner.optimize.solve import Solution
+from planner.optimize.status import Status
+from planner.plan.rows.allocations import allocations_of
+from planner.plan.rows.place import MICRO, usd
+from planner.scenario.load import with_settings
+
+if TYPE_CHECKING:
+    from planner.analysis.why.model import ComparedWith, NotCompared, WhyNot, WithinNoLimits
+    from planner.plan.model.workloads import Allocation
+
+
+def why_not(
+    candidates: Candidates,
+    solution: Solution,
+    device: str,
+    search: Search,
+    *,
+    workload: str | None = None,
+    asker: Asker | None = None,
+) -> list[WhyNot]:
+    """One entry a workload: chosen, dearer (by how much, and at what price it would win), or impossible and why.
+
+    Parameters
+    ----------
+    device
+        Id of a device of the catalog.
+    search
+        Enumerates a scenario with the same catalog; used to look at a device that the scenario does not allow, and
+        for its nearest misses.
+    workload
+        Only this one.
+    """
+    asker = asker or Asker()
+    tasks = [t for t in candidates.program.tasks if t.kind != "optional" and workload in (None, t.name)]
+    return [_entry(candidates, solution, device, task, search, asker) for task in tasks]
+
+
+def _entry(candidates: Candidates, solution: Solution, device: str, task: Task, search: Search, asker: Asker) -> WhyNot:
+    entry: NotCompared = {
+        "workload": task.name, "device": device, "state": "impossible", "allowed": True, "misses": [],
+    }  # fmt: skip
+    if device in _chosen_devices(candidates, solution, task):
+        return {**entry, "state": "chosen"}
+    open_to_all = candidates if _columns_of(candidates, task.name, device) else _opened(candidates, device, search)
+    if open_to_all is not candidates:
+        entry["allowed"] = not _left_out(candidates, device)
+        entry["misses"] = _misses(open_to_all, task.name, device, search)
+    if not solution.has_plan or not _columns_of(open_to_all, task.name, device):
+        return entry
+    prices = Prices.of(open_to_all)
+    whole_task = next(one for one in open_to_all.whole.tasks if one.name == task.name)
+    found = prices.break_even(device, solution.cost_microusd, asker, task=whole_task)
+    return _compared(candidates, solution, open_to_all, entry, found, asker)
+
+
+def _chosen_devices(candidates: Candidates, solution: Solution, task: Task) -> set[str]:
+    used = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
+    return {Prices.site_of(candidates, task, column).device.id for column in used}
+
+
+def _columns_of(candidates: Candidates, workload: str, device: str) -> bool:
+    return any(site.device.id == device for site in candidates.tables[workload].sites)
+
+
+def _left_out(candidates: Candidates, device: str) -> bool:
+    """Whether the scenario's own list leaves the device out."""
+    hardware, facts = candidates.scenario.hardware, candidates.catalog.devices[device]
+    inside = any(device_matches(facts, one) for one in hardware.allow)
+    return not inside or any(device_matches(facts, one) for one in hardware.deny)
+
+
+def _opened(candidates: Candidates, device: str, search: Search) -> Candidates:
+    """The search with the device allowed beside the others."""
+    hardware = candidates.scenario.hardware
+    if not _left_out(candidates, device):
+        return search(candidates.scenario)
+    allow = ", ".join(f'"{one}"' for one in (*hardware.allow, device))
+    deny = [one for one in hardware.deny if one != device]
+    kept = ", ".join(f'"{one}"' for one in deny)
+    return search(with_settings(candidates.scenario, [f"hardware.allow=[{allow}]", f"hardware.deny=[{kept}]"]))
+
+
+def _misses(candidates: Candidates, workload: str, device: str, search: Search) -> list[str]:
+    """The nearest miss of each filter on that device alone; none when there are ways to use it."""
+    if _columns_of(candidates, workload, device):
+        return []
+    alone = search(with_settings(candidates.scenario, [f'hardware.allow=["{device}"]', "hardware.deny=[]"]))
+    drops = [drop for drop in alone.ledgers[workload] if drop.nearest]
+    told = [f"{drop.reason}: {drop.nearest}" for drop in drops]
+    refused = [f"{drop.count} offers: {drop.reason}" for drop in alone.ledgers[workload] if drop.what == "offers"]
+    return [*told, *(text for text in refused if not text.endswith(": not-allowed"))]
+
+
+def _compared(
+    candidates: Candidates,
+    solution: Solution,
+    other: Candidates,
+    entry: NotCompared,
+    found: BreakEven,
+    asker: Asker,
+) -> WithinNoLimits | ComparedWith:
+    """The cheapest plan with the device beside the plan without."""
+    workload, device = entry["workload"], entry["device"]
+    if found.forced_microusd is None or found.forced_units is None:
+        return {**entry, "state": "limits", "proven": found.proven}
+    forced = _alone(other, workload, device, asker) or (found.forced_microusd, found.forced_units)
+    cost, units = forced
+    rows = _rows(other, units, workload)
+    mine = [row for row in rows if row["device"] == device]
+    task = next(one for one in candidates.program.tasks if one.name == workload)
+    chosen = allocations_of(candidates, solution, task)
+    price = _price(mine)
+    share = None if found.share is None else float(found.share)
+    regret = cost - solution.cost_microusd
+    if abs(regret) <= candidates.program.tie_microusd(solution.cost_microusd):
+        regret = 0  # as cheap
+    return {
+        **entry,
+        "state": "dearer" if regret > 0 else "as cheap" if regret == 0 else "cheaper",
+        "rows": rows,
+        "alone": all(row["device"] == device for row in rows),
+        "plan_microusd": cost,
+        "plan_usd": usd(cost),
+        "regret_microusd": regret,
+        "regret_usd": usd(regret),
+        "regret_share": regret / solution.cost_microusd if solution.cost_microusd else 0.0,
+        "device_hours_factor": _ratio(_hours(rows), _hours(chosen)),
+        "price_factor": _ratio(_price(rows), _price(chosen)),
+        "share": share,
+        "share_exact": None if found.share is None else f"{found.share.numerator}/{found.share.denominator}",
+        "price_usd_per_device_hour": price,
+        "break_even_usd_per_device_hour": None if share is None or price is None else price * share,
+        "break_even_mfu": _break_even_mfu(other, solution, workload, mine, asker),
+        "proven": found.proven and solution.status is Status.OPTIMAL,
+    }
+
+
+def _alone(candidates: Candidates, workload: str, device: str, asker: Asker) -> tuple[int, IntArray] | None:
+    """The cheapest plan with the workload on the device alone, within every limit; None when there is none."""
+    whole = replace(candidates.whole, objective=("cost",))
+    task = next(one for one in whole.tasks if one.name == workload)
+    mask = np.ones(whole.column_count, dtype=bool)
+    mask[task.first : task.stop] = candidates.devices(whole, candidates.whole_rows)[task.first : task.stop] == device
+    small, open_columns = restrict(whole, mask)
+    if any(one.first == one.stop for one in small.tasks if one.kind != "optional"):
+        return None
+    kept = prune(small)
+    answer = asker.cheapest(restrict(small, np.isin(np.arange(small.column_count), kept))[0])
+    if not answer.has_plan:
+        return None
+    units = np.zeros(whole.column_count, dtype=np.int64)
+    units[open_columns[kept]] = answer.units
+    return answer.cost_microusd, units
+
+
+def _rows(candidates: Candidates, units: IntArray, workload: str) -> list[Allocation]:
+    """The rows of a workload in a plan over all columns, as the plan document has them."""
+    whole: Program = candidates.whole
+    flows = flows_of(whole, units, None, None)
+    plan = Solution(status=Status.OPTIMAL, units=units, flows=flows[-1], level_flows=flows)
+    over_all = replace(candidates, program=whole, rows=candidates.whole_rows)
+    if getattr(candidates, "whole_shared", None) is not None:
+        over_all = replace(over_all, shared=candidates.whole_shared)
+    if getattr(candidates, "whole_calendar", None) is not None:
+        over_all = replace(over_all, calendar=candidates.whole_calendar)
+    task = next(one for one in whole.tasks if one.name == workload)
+    return allocations_of(over_all, plan, task)
+
+
+def _hours(rows: Sequence[Allocation]) -> float:
+    return float(sum(row["device_hours"] for row in rows))
+
+
+def _price(rows: Sequence[Allocation]) -> float | None:
+    """Mean price of a device-hour.  [USD]"""
+    hours = _hours(rows)
+    return sum(row["cost_microusd"] for row in rows) / MICRO / hours if hours > 0 else None
+
+
+def _ratio(one: float | None, other: float | None) -> float | None:
+    return one / other if one is not None and other else None
+
+
+def _break_even_mfu(
+    candidates: Candidates, solution: Solution, workload: str, rows: Sequence[Allocation], asker: Asker
+) -> float | None:
+    """MFU on the device from which on it would be chosen for a job; None above 100 %, and for fleets.
+
+    The cost of a job is its hours times a price, and its hours are its work over its MFU: with 1 / t of the MFU its
+    ways on the device cost t as much on the same nodes. So t is the break-even share of the job's own columns alone.
+    """
+    if not isinstance(candidates.questions[workload], TrainingQuestion) or len(rows) != 1:
+        return None
+    (row,) = rows
+    if "mfu" not in row or not row["mfu"]:
+        return None
+    task = next(one for one in candidates.whole.tasks if one.name == workload)
+    found = Prices.of(candidates).break_even(row["device"], solution.cost_microusd, asker, task=task, task_alone=True)
+    if found.share is None:
+        return None
+    needed = row["mfu"] / float(found.share)
+    return needed if needed <= 1.0 else None

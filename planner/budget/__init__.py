@@ -1,0 +1,1 @@
+"""What a plan costs month by month, for whom, and when money is due."""

@@ -1,0 +1,1 @@
+"""What fits on a card: the question of `plan memory`, for training and for serving."""

@@ -1,1 +1,0 @@
-"""What a plan says, worked out again without the search and the program."""

@@ -1,1 +1,0 @@
-"""What `plan memory` and `plan models` answer."""

@@ -1,0 +1,275 @@
+"""What becomes of all that a scenario names: owned machines, devices, providers; used, or why not, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from planner.candidates.calendar import RESERVED
+from planner.candidates.ledger import Drop
+from planner.candidates.offers import Site, owned_key, provider_key
+from planner.candidates.search import Candidates
+from planner.carriers import dataclass
+from planner.catalog.load import device_matches, find_shape, match_devices
+from planner.estimate.resolve import inter_node_rate
+from planner.plan.reasons import cheapest_by
+from planner.units import format_money
+
+if TYPE_CHECKING:
+    from planner.plan.model.others import Named
+    from planner.plan.model.workloads import Allocation, Workload
+    from planner.scenario.schema import Hardware
+
+SAID = {  # of offers that the scenario itself leaves out
+    "not-allowed": "not in hardware.allow",
+    "kind": "not of hardware.kinds",
+    "marketplace": "sold on marketplaces, which promise nothing (hardware.kinds)",
+    "provider": "its sellers are left out by hardware.providers or exclude",
+    "recalled-price": "its prices are from memory (hardware.allow_recalled)",
+    "price-model": "sold on other price models than hardware.pricing",
+    "region": "not in hardware.regions",
+    "suspect-price": "its prices look wrong (--allow-suspect)",
+    "flex": "one queues for it, and a fleet cannot wait",
+    "spot": "spot, which trains and does not serve (max_spot_share)",
+}
+MENDED = "the rate of one machine, one way, mends that: hardware.assume_inter_node: 400 Gbit/s, say"
+RIVALS = 3  # shapes that a warning names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Thing:
+    """Something that a scenario names, and how to tell what belongs to it."""
+
+    place: str  # in the scenario
+    name: str
+    uses: Callable[[Allocation], bool]
+    holds: Callable[[Site], bool]
+    keys: tuple[str, ...]  # names that ledgers keep of it
+    missing: str  # what to say when nothing of it is offered
+    owned: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """The cheapest way of a workload on an offer, alone."""
+
+    workload: str
+    site: Site
+    shapes: int
+    cost_microusd: int
+    chosen_microusd: int | None  # cost of the workload in the plan; None where contracts pay for it
+    bounded: bool
+
+    @property
+    def ratio(self) -> float:
+        """To what was chosen; infinite where that costs nothing."""
+        if not self.chosen_microusd:
+            return float("inf") if self.cost_microusd else 1.0
+        return self.cost_microusd / self.chosen_microusd
+
+
+def named_of(candidates: Candidates, workloads: Sequence[Workload], *, has_plan: bool) -> list[Named]:
+    """A line for each group of owned machines, and each device and provider that the scenario names.
+
+    Parameters
+    ----------
+    candidates
+        The ways, with their scenario and catalog.
+    workloads
+        As they stand in the plan.
+    has_plan
+        Whether their rows are a plan; without one it is told what could run.
+    """
+    ways = [way for workload in workloads for way in _ways(candidates, workload)]
+    found: list[Named] = []
+    for thing in _things(candidates):
+        rows = [(one["name"], row) for one in workloads for row in one["allocations"] if thing.uses(row)]
+        mine = [way for way in ways if thing.holds(way.site)]
+        if rows:
+            text = _used(candidates, thing, rows)
+        elif mine:
+            text = _dearer(mine) if has_plan else _able(mine)
+        else:
+            text = _impossible(candidates, thing)
+        found.append({"place": thing.place, "name": thing.name, "used": bool(rows), "text": text})
+    return found
+
+
+def _things(candidates: Candidates) -> Iterator[_Thing]:
+    scenario, catalog = candidates.scenario, candidates.catalog
+    hardware = scenario.hardware
+    for index, owned in enumerate(hardware.owned):
+        shape = find_shape(catalog, owned.shape)
+        prefix = f"owned:{index}:"
+        yield _Thing(
+            place=owned_key(index),
+            name=f"{owned.count} × {owned.shape}",
+            uses=lambda row, prefix=prefix: row["offer"].startswith(prefix),  # type: ignore[misc]
+            holds=lambda site, index=index: site.owned == index,  # type: ignore[misc]
+            keys=(owned_key(index),),
+            missing=f"nothing runs on {shape.device}",
+            owned=index,
+        )
+    for place, pattern in _device_patterns(hardware):
+        ids = tuple(device.id for device in match_devices(catalog, pattern))
+        yield _Thing(
+            place=place,
+            name=pattern,
+            uses=lambda row, ids=ids: row["device"] in ids,  # type: ignore[misc]
+            holds=lambda site, ids=ids: site.device.id in ids,  # type: ignore[misc]
+            keys=ids,
+            missing="no offer of the catalog: own it (hardware.owned), or give a price (hardware.contracts)",
+        )
+    known = sorted({offer.provider for offer in catalog.offers})
+    for place, pattern in _provider_patterns(hardware, scenario.limits.sites):
+        names = tuple(name for name in known if fnmatchcase(name, pattern))
+        yield _Thing(
+            place=place,
+            name=pattern,
+            uses=lambda row, names=names: row["provider"] in names,  # type: ignore[misc]
+            holds=lambda site, names=names: site.offer.provider in names,  # type: ignore[misc]
+            keys=tuple(map(provider_key, names)),
+            missing="no offer of the catalog is from there",
+        )
+
+
+def _device_patterns(hardware: Hardware) -> Iterator[tuple[str, str]]:
+    """Patterns of devices, each once, where the scenario names them first; all devices are nobody's name."""
+    named = [(f"hardware.allow[{index}]", pattern) for index, pattern in enumerate(hardware.allow)]
+    named += [(f"hardware.quotas[{index}].device", one.device or "*") for index, one in enumerate(hardware.quotas)]
+    named += [
+        (f"hardware.discounts[{index}].device", one.device or "*") for index, one in enumerate(hardware.discounts)
+    ]
+    return _once(named)
+
+
+def _provider_patterns(hardware: Hardware, sites: Sequence[object]) -> Iterator[tuple[str, str]]:
+    """Patterns of providers, each once, where the scenario names them first."""
+    named = [(f"hardware.providers[{index}]", pattern) for index, pattern in enumerate(hardware.providers)]
+    listed = (("hardware.quotas", hardware.quotas), ("hardware.discounts", hardware.discounts), ("limits.sites", sites))
+    named += [
+        (f"{place}[{index}].provider", getattr(one, "provider", None) or "*")
+        for place, some in listed
+        for index, one in enumerate(some)
+    ]
+    return _once(named)
+
+
+def _once(named: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    first: dict[str, str] = {}
+    for place, pattern in named:
+        if pattern != "*":
+            first.setdefault(pattern.lower(), place)
+    yield from ((place, pattern) for pattern, place in first.items())
+
+
+def _ways(candidates: Candidates, workload: Workload) -> Iterator[_Way]:
+    """The cheapest way of a workload on each offer."""
+    task = next(one for one in candidates.program.tasks if one.name == workload["name"])
+    table = candidates.tables[task.name]
+    paid = any(row["price_model"] == RESERVED for row in workload["allocations"])
+    for way in cheapest_by(candidates, task, lambda site: site.offer.id).values():
+        yield _Way(
+            workload=task.name,
+            site=table.sites[way.row],
+            shapes=way.shapes,
+            cost_microusd=way.cost_microusd,
+            chosen_microusd=None if paid else workload["cost_microusd"],
+            bounded=way.unsure,
+        )
+
+
+def _used(candidates: Candidates, thing: _Thing, rows: Sequence[tuple[str, Allocation]]) -> str:
+    names = ", ".join(dict.fromkeys(name for name, _ in rows))
+    if thing.owned is None:
+        counts: dict[str, int] = {}
+        for _, row in rows:
+            counts[row["device"]] = counts.get(row["device"], 0) + row["devices"]
+        return f"used: {', '.join(f'{count:,} {device}' for device, count in counts.items())} for {names}"
+    there = candidates.scenario.hardware.owned[thing.owned].count
+    if candidates.calendar is not None:
+        return f"used for {names}"
+    own = sum(row["count"] for _, row in rows if "shared" not in row)
+    held = own + len({one["node"] for _, row in rows if "shared" in row for one in row["shared"]})
+    rest = "" if held >= there else "; more of them would not lower the cost"
+    return f"used: {held:,} of {there:,} for {names}{rest}"
+
+
+def _dearer(ways: Sequence[_Way]) -> str:
+    """What the way that comes nearest to being chosen costs."""
+    way = min(ways, key=lambda one: (one.ratio, one.cost_microusd, one.workload, one.site.offer.id))
+    where = f"{way.shapes:,} × {way.site.shape.id} for {way.workload}"
+    cost = ("at least " if way.bounded else "") + format_money(way.cost_microusd)
+    if way.chosen_microusd is None:
+        return f"not used: {where} would cost {cost} alone"
+    if way.ratio > 1:
+        more = f" ({way.ratio - 1:+.0%})" if way.chosen_microusd and way.ratio < 100 else ""
+        return f"not used: the cheapest way, {where}, costs {cost} alone{more}"
+    if way.ratio == 1:
+        return f"not used: {where} is as cheap; the rule for ties sets it aside"
+    return f"not used: {where} would cost {cost} alone; limits that workloads share, or their mix, leave it out"
+
+
+def _able(ways: Sequence[_Way]) -> str:
+    """Without a plan: what could run there."""
+    names = ", ".join(dict.fromkeys(way.workload for way in ways))
+    return f"could run {names} alone; there is no plan for all that is asked"
+
+
+def _impossible(candidates: Candidates, thing: _Thing) -> str:
+    """What came nearest to running there."""
+    furthest: tuple[tuple[int, bool, bool, float], str, Drop] | None = None
+    for name, ledger in candidates.ledgers.items():
+        for key in thing.keys:
+            drop = ledger.nearest_on.get(key)
+            if drop is not None and (furthest is None or drop.nearness > furthest[0]):
+                furthest = (drop.nearness, name, drop)
+    if furthest is None:
+        return f"not used: {thing.missing}"
+    _, name, drop = furthest
+    told = SAID.get(drop.reason) or f"{drop.reason}: {drop.nearest}".removesuffix(": ")
+    text = f"not used: {name}: {told}" if len(candidates.ledgers) > 1 else f"not used: {told}"
+    return text + ("; " + MENDED if thing.owned is not None and _alone(candidates, thing.owned) else "")
+
+
+def _alone(candidates: Candidates, index: int) -> bool:
+    """Whether owned machines cannot work together, for want of a known network."""
+    scenario = candidates.scenario
+    owned = scenario.hardware.owned[index]
+    shape = find_shape(candidates.catalog, owned.shape)
+    return owned.count > 1 and inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s) is None
+
+
+def network_warnings(candidates: Candidates) -> Iterator[str]:
+    """Machines that cannot work together for want of a known network, and the line that mends it."""
+    scenario = candidates.scenario
+    for index, owned in enumerate(scenario.hardware.owned):
+        if _alone(candidates, index):
+            yield (
+                f"{owned_key(index)}: the network between machines is unknown for {owned.shape}, so that a job or a "
+                f"replica stays inside one; {MENDED}"
+            )
+    if scenario.hardware.assume_inter_node_bytes_per_s is not None:
+        return
+    patterns = [pattern for pattern in scenario.hardware.allow if pattern != "*"]
+    dropped = {drop.reason for ledger in candidates.ledgers.values() for drop in ledger}
+    if not patterns or "network-unknown" not in dropped:
+        return
+    shapes = sorted(
+        {
+            offer.shape
+            for offer in candidates.catalog.offers
+            if any(
+                device_matches(candidates.catalog.devices[candidates.catalog.shapes[offer.shape].device], pattern)
+                for pattern in patterns
+            )
+            and inter_node_rate(candidates.catalog.shapes[offer.shape], None) is None
+        }
+    )
+    if shapes:
+        more = f" and {len(shapes) - RIVALS} more" if len(shapes) > RIVALS else ""
+        yield (
+            f"the network between machines is unknown for {', '.join(shapes[:RIVALS])}{more}, so that a job stays "
+            f"inside one; {MENDED}"
+        )
