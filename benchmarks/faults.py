@@ -466,7 +466,7 @@ class Judge:
 
 def differing(one: Any, other: Any) -> list[str]:
     """Leaves that two plans do not have alike, of those that are not only told."""
-    from planner.verify.leaves import TOLD, read, spelled
+    from planner.checks.leaves import TOLD, read, spelled
 
     first, second = (
         {spelled(path): value for path, leaf, value in read(each) if leaf is None or leaf.kind != TOLD}

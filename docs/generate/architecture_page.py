@@ -32,7 +32,7 @@ function for each part; [`estimate/step.py`](../planner/estimate/step.py) adds t
 layouts. [`candidates/training.py`](../planner/candidates/training.py) lists the layouts that fit, with that time and
 what it costs, as columns; [`optimize/build.py`](../planner/optimize/build.py) makes the program of them and a solver
 process chooses. [`plan/rows/allocations.py`](../planner/plan/rows/allocations.py) writes the chosen column with each
-named part and its equation; [`verify/allocation.py`](../planner/verify/allocation.py) works them out anew from the
+named part and its equation; [`verify/allocation.py`](../planner/checks/allocation.py) works them out anew from the
 scenario, the catalog and the same equations, and nothing else;
 [`report/screen.py`](../planner/report/screen.py) and its like only draw what the document says."""
 
@@ -41,9 +41,9 @@ ADDING = (
      ("hardware/devices", "hardware/shapes", "hardware/offers")),
     ("a limit on a resource", "its key, its coefficient of a column, its words, its check, how it is loosened",
      ("planner/scenario/schema.py", "planner/candidates/limits.py", "planner/plan/rows/limits.py",
-      "planner/verify/limits.py", "planner/analysis/why/settings.py")),
+      "planner/checks/limits.py", "planner/analysis/why/settings.py")),
     ("a price model", "its name, how it is bought, what is due when",
-     ("planner/scenario/terms.py", "planner/candidates/contracts.py", "planner/verify/contracts.py",
+     ("planner/scenario/terms.py", "planner/candidates/contracts.py", "planner/checks/contracts.py",
       "planner/budget/charges.py")),
     ("a key of a scenario", "a field with its unit and description (the docs page and the JSON Schema are made of it), "
      "and the place where it acts; a key that does not act is refused",
@@ -53,7 +53,7 @@ ADDING = (
     ("an export format", "a module that writes it, and its line in the registry; what its program accepts is recorded "
      "in `tests/export/recorded`", ("planner/export/registry.py", "planner/export/trainers.py")),
     ("a cell of a report", "its type, its value, its check, its words",
-     ("planner/plan/model/rows.py", "planner/plan/rows/allocations.py", "planner/verify/cells.py",
+     ("planner/plan/model/rows.py", "planner/plan/rows/allocations.py", "planner/checks/cells.py",
       "planner/report/plan_words.py")),
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import Any
 from counts import count
 from markup import link, paragraphs, table
 
-from planner.verify.leaves import told_paths
+from planner.checks.leaves import told_paths
 from planner.yamlfile import parse_yaml
 
 HEAD = """\

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from planner.analysis.beside import LEFT_OUT, NO_TIME
+from planner.checks.findings import Finding, problems_of
+from planner.checks.leaves import SOLVED, TOLD, read, spelled
 from planner.errors import Problem
 from planner.plan.proof import SLACK_PARTS, WITH_PLAN, slack, tie_share_of
 from planner.units import format_money
-from planner.verify.findings import Finding, problems_of
-from planner.verify.leaves import SOLVED, TOLD, read, spelled
 
 Document = Mapping[str, Any]
 SEARCHED = ("infeasible", "others", "uncertainty")  # parts that further searches fill

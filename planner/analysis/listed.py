@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from planner.analysis.why.widen import allowed, in_regions
 from planner.candidates.search import Candidates
+from planner.checks.findings import Finding, cell_findings
 from planner.optimize.status import LISTING_ENDED, RATES_ENDED
 from planner.plan.reasons import MOST_ALTERNATIVES, cheapest_by_device
 from planner.scenario.load import parse_scenario, with_settings
 from planner.scenario.schema import Scenario, ServingFleet
-from planner.verify.findings import Finding, cell_findings
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Rejected

@@ -15,12 +15,12 @@ import numpy as np
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
+from planner.checks.facts import facts_of_row
+from planner.checks.findings import Finding
 from planner.plan.rows.serving_point import ReplicaSite
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import ModelRef, ServingFleet
 from planner.simulate import Workload, simulate_replica
-from planner.verify.facts import facts_of_row
-from planner.verify.findings import Finding
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import Point, ServingAllocation

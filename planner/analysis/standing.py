@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from planner.candidates.program import SHARE
 from planner.candidates.search import Candidates
 from planner.carriers import dataclass
+from planner.checks.findings import Finding, problems_of, proven_microusd
 from planner.errors import Problem
 from planner.plan.certificate import CertificateError, bound_of_earlier, certified_bound, settled
 from planner.plan.cover import UNMET
 from planner.plan.proof import SHOWN, WITH_PLAN, digest_of_witness, gap_of, slack, tie_share_of
-from planner.verify.findings import Finding, problems_of, proven_microusd
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Certificate, FleetPrices, Prices, Selection

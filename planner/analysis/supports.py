@@ -2,7 +2,7 @@
 
 A bound is as good as the columns that it is the least of. Those of each workload that weigh least at the prices of the
 certificate (of a fleet: for what they earn) are written down as rows of a plan, a whole workload on each, and held
-against `planner.verify`: price, memory, legality, time, rate and cost from the scenario, the catalog and the
+against `planner.checks`: price, memory, legality, time, rate and cost from the scenario, the catalog and the
 equations. What the listing says of a column it must also charge in the bound. Left out are calendars, where a column
 is a start as well, tables of given rates, and pools of one role or one level, which serve with others only.
 """
@@ -23,13 +23,13 @@ from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
+from planner.checks.allocation import AllocationCheck
+from planner.checks.findings import Finding
 from planner.plan.certificate import line_of, parts_of, priced_weights, settled
 from planner.plan.document import fleet_document
 from planner.plan.rows.allocations import allocations_of
 from planner.plan.rows.shared import alone_on_shared
 from planner.scenario.schema import ModelRef
-from planner.verify.allocation import AllocationCheck
-from planner.verify.findings import Finding
 
 if TYPE_CHECKING:
     from planner.optimize.solve import Solution

@@ -12,6 +12,8 @@ from planner.answers import Plan
 from planner.api.taking import PlanLike, document_of
 from planner.candidates.search import Candidates, enumerate_candidates
 from planner.carriers import dataclass
+from planner.checks.findings import gathered, problems_of
+from planner.checks.verify import verify as _verify
 from planner.errors import InputError, Place, PlanError, Problem
 from planner.plan.made_with import catalog_of_plan
 from planner.plan.proof import WITH_PLAN, tie_share_of
@@ -19,8 +21,6 @@ from planner.plan.references import check_references, load_model, loader_of
 from planner.plan.stale import asks_the_same, changed_keys, scenario_of
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import Scenario
-from planner.verify.findings import gathered, problems_of
-from planner.verify.verify import verify as _verify
 
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog
@@ -199,7 +199,7 @@ def scenario_problems(document: Mapping[str, Any]) -> list[Problem]:
 
 def leaf_counts(document: PlanDocument) -> list[str]:
     """How many leaves of a document are worked out again, held against what they are from, or told and not checked."""
-    from planner.verify.leaves import counts
+    from planner.checks.leaves import counts
 
     numbers = counts(document).items()
     return [", ".join(f"{number:,} {'leaf' if number == 1 else 'leaves'} {kind}" for kind, number in numbers)]
@@ -210,6 +210,6 @@ def case_problems(document: PlanDocument, catalog: Catalog) -> list[Problem]:
     scenario = scenario_in(document)
     if not scenario.uncertainty and document.get("uncertainty") is None:
         return []
-    from planner.verify.uncertain import uncertainty_problems
+    from planner.checks.uncertain import uncertainty_problems
 
     return uncertainty_problems(document, scenario, lambda plan: _verified(plan, catalog))

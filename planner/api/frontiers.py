@@ -15,6 +15,7 @@ from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
+from planner.checks.verify import verify as _verify
 from planner.deadline import MORE_TIME, Deadline
 from planner.errors import PlanError, Problem, StoppedError
 from planner.files import LineFile, StrPath
@@ -22,7 +23,6 @@ from planner.plan.references import check_references, load_model, loader_of
 from planner.scenario.schema import Scenario
 from planner.sweeps.local import Processes, checked_workers
 from planner.sweeps.question import Answered, Question, without_plan
-from planner.verify.verify import verify as _verify
 
 if TYPE_CHECKING:
     from planner.analysis.frontier.points import Beside, Keep, Known, Points, Sweep

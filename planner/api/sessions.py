@@ -26,6 +26,7 @@ from planner.candidates.reprice import cost_at, repriceable
 from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
 from planner.catalog.model import Catalog
+from planner.checks.verify import verify as _verify
 from planner.deadline import Deadline, TimeIsUp, is_up
 from planner.errors import PlanError, UsageError
 from planner.estimate.market import market
@@ -38,7 +39,6 @@ from planner.plan.plainest import plainest
 from planner.plan.reading import read_document
 from planner.plan.references import check_references, load_model, loader_of
 from planner.scenario.schema import Scenario
-from planner.verify.verify import verify as _verify
 
 if TYPE_CHECKING:
     from planner.analysis.others.other_plans import Previous, Staying

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.candidates.money import cost_microusd, rental_microusd
+from planner.checks.exact import exact_rental
 from planner.equations.billing import ROUNDING, billed_s
 from planner.estimate.bill import Bill
-from planner.verify.exact import exact_rental
 
 HELD = st.floats(min_value=1e-3, max_value=1e8)
 BOOT = st.floats(min_value=0.0, max_value=7200.0)

@@ -25,7 +25,7 @@ LEVELS = [
     {"candidates", "simulate"},
     {"optimize"},
     {"plan"},
-    {"verify", "budget", "memory"},
+    {"checks", "budget", "memory"},
     {"analysis"},
     {"validate"},
     {"calibrate"},
@@ -226,7 +226,7 @@ def uses_files(path: Path) -> bool:
     return any(name.startswith("planner.files") or name == "planner.files" for name in imports_of(path))
 
 
-VERIFIER = sorted((PLANNER / "verify").glob("*.py"))
+VERIFIER = sorted((PLANNER / "checks").glob("*.py"))
 VERIFIER_MAY = {
     *("equations", "estimate", "architecture", "catalog", "traffic", "scenario", "units", "errors", "simulate"),
     "carriers",
@@ -244,13 +244,13 @@ def test_verify_shares_nothing_with_the_program() -> None:
     for path in VERIFIER:
         for name in sorted(name for name in imports_of(path) if name.startswith("planner.")):
             room = name.split(".")[1]
-            own = name.startswith(("planner.verify", "planner.plan.model"))
+            own = name.startswith(("planner.checks", "planner.plan.model"))
             assert own or room in VERIFIER_MAY, f"{path.relative_to(ROOT)} imports {name}"
 
 
 def test_what_writes_a_plan_asks_nothing_of_what_verifies_it() -> None:
     for path in BUILDER:
-        names = [name for name in imports_of(path) if name.startswith("planner.verify")]
+        names = [name for name in imports_of(path) if name.startswith("planner.checks")]
         assert not names, f"{path.relative_to(ROOT)} imports {names}"
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from planner.checks import calendar, contracts, uncertain
+from planner.checks.dates import owned_nodes
+from planner.checks.facts import OfferFacts
+from planner.checks.findings import Finding
+from planner.checks.limits import Limit
 from planner.scenario.schema import Scenario
-from planner.verify import calendar, contracts, uncertain
-from planner.verify.dates import owned_nodes
-from planner.verify.facts import OfferFacts
-from planner.verify.findings import Finding
-from planner.verify.limits import Limit
 from tests.worlds import device, job, offer, scenario, shape
 
 DAY, SLIP, FAR = 24.0, 24e-10, 24e-8

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from planner.architecture.load import load_model
-from planner.verify import allocation, bands, mixed
-from planner.verify.facts import OfferFacts
-from planner.verify.findings import Finding
+from planner.checks import allocation, bands, mixed
+from planner.checks.facts import OfferFacts
+from planner.checks.findings import Finding
 from tests.worlds import GIB, catalog, device, job, offer, scenario, shape
 
 STOP = [Finding("stop", "the layout is looked at: nothing before it was wrong")]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from planner.architecture.load import load_model
+from planner.checks.layout import serving_layout_findings, training_layout_findings
 from planner.scenario.schema import ServingFleet
-from planner.verify.layout import serving_layout_findings, training_layout_findings
 from tests.worlds import fleet, job, scenario, shape
 
 DENSE, EXPERTS = "llama-3.1-8b", "mixtral-8x7b"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from planner.catalog.model import Catalog
+from planner.checks.limits import limit_findings
 from planner.scenario.schema import Scenario
-from planner.verify.limits import limit_findings
 from tests.worlds import catalog, device, job, offer, scenario, shape
 
 TWO, PLACE = "north/two", ("north", "r1")

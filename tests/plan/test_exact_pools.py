@@ -11,10 +11,10 @@ import pytest
 
 from planner import api
 from planner.catalog.model import Transfer
-from planner.verify.allocation import AllocationCheck
-from planner.verify.data import copy_cells, data_findings, kept_hours
-from planner.verify.fleet import load_cells, price_cells
-from planner.verify.pools import Pool, pool_cells, rent_microusd_per_hour, shares_of, use_cells
+from planner.checks.allocation import AllocationCheck
+from planner.checks.data import copy_cells, data_findings, kept_hours
+from planner.checks.fleet import load_cells, price_cells
+from planner.checks.pools import Pool, pool_cells, rent_microusd_per_hour, shares_of, use_cells
 from tests.worlds import SEEN, catalog, fleet, job, offer, scenario, shape
 
 WEEK_H = Fraction(168)

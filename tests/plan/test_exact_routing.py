@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from planner.verify.routing import routing_findings
+from planner.checks.routing import routing_findings
 from tests.worlds import fleet, scenario
 
 TEN = 10_000_000

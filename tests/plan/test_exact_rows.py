@@ -11,10 +11,10 @@ import pytest
 
 from planner.analysis import standing
 from planner.architecture.load import load_model
-from planner.verify import allocation, calendar, contracts, mixed, serving, verify
-from planner.verify.facts import OfferFacts
-from planner.verify.findings import Finding
-from planner.verify.replica import Rates
+from planner.checks import allocation, calendar, contracts, mixed, serving, verify
+from planner.checks.facts import OfferFacts
+from planner.checks.findings import Finding
+from planner.checks.replica import Rates
 from tests.worlds import GIB, catalog, device, fleet, job, offer, scenario, shape
 
 HOUR = 3600.0

@@ -23,11 +23,11 @@ from planner.analysis.listed import choice_findings, listing_findings
 from planner.analysis.others.other_plans import Previous
 from planner.analysis.simulated import simulation_findings
 from planner.candidates.search import Candidates
+from planner.checks.findings import Finding, gathered
+from planner.checks.leaves import ANY, HELD, RECOMPUTED, SOLVED, TABLE, TOLD, Leaf, counts, read, told_paths, tree
+from planner.checks.verify import Checker
 from planner.plan.document import resealed
 from planner.plan.references import load_model
-from planner.verify.findings import Finding, gathered
-from planner.verify.leaves import ANY, HELD, RECOMPUTED, SOLVED, TABLE, TOLD, Leaf, counts, read, told_paths, tree
-from planner.verify.verify import Checker
 from tests.plan.forging import Forgery, forged, forgeries, without_indexes
 from tests.tiers import while_time_lasts
 

@@ -15,6 +15,8 @@ from planner.analysis.tighten import solve_within_targets
 from planner.api.taking import scenario_of
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingTable
+from planner.checks.routing import routing_findings
+from planner.checks.verify import Checker
 from planner.deadline import Deadline
 from planner.optimize.solve import Solution, optimize
 from planner.plan.document import resealed
@@ -22,8 +24,6 @@ from planner.plan.references import load_model
 from planner.plan.rows.serving import _at_their_mixes
 from planner.report import serving_words
 from planner.units import parse_duration
-from planner.verify.routing import routing_findings
-from planner.verify.verify import Checker
 from tests import frozen, shipped
 from tests.tiers import cases, sampled
 

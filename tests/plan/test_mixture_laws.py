@@ -18,9 +18,9 @@ import pytest
 
 from planner import api
 from planner.candidates import serving_question
+from planner.checks import replica
 from planner.estimate import resolve_serving
 from planner.plan.document import resealed
-from planner.verify import replica
 from tests import frozen
 from tests.tiers import cases, while_time_lasts
 

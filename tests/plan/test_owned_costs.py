@@ -12,12 +12,12 @@ import pytest
 
 from planner import api
 from planner.catalog.model import Catalog
+from planner.checks.exact import exact_hourly
 from planner.estimate.ownership import HourlyCost, hourly_of, split_microusd
 from planner.plan.document import digest_of
 from planner.report.schedule_view import spend_lines
 from planner.scenario.owned import Owned
 from planner.scenario.schema import Scenario
-from planner.verify.exact import exact_hourly
 from tests.tiers import cases
 from tests.verified import errors, follow_schema
 from tests.worlds import catalog, device, job, offer, scenario, shape

@@ -10,11 +10,11 @@ import pytest
 
 from planner import api
 from planner.candidates.training import TrainingTable
+from planner.checks.layout import training_layout_findings
 from planner.errors import InputError
 from planner.estimate.layout import Layout
 from planner.estimate.software import SOFTWARE, STAGES, adapters_can, can, on_gpus
 from planner.scenario.load import parse_scenario
-from planner.verify.layout import training_layout_findings
 
 HEAD = "schema: plan/v1\nname: named\n"
 JOB = (

@@ -1,0 +1,114 @@
+"""Whether a plan says rightly what the same devices for the same time cost at other sellers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from planner.catalog.model import Catalog, Offer
+from planner.catalog.regions import region_matches
+from planner.checks.exact import exact_cost, exact_rental
+from planner.checks.findings import Finding, cell_findings
+from planner.estimate.bill import bill_of
+from planner.estimate.resolve import inter_node_rate
+from planner.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument
+
+HOURLY = ("on_demand", "spot", "flex")
+LARGE = ("aws", "gcp", "azure")
+
+
+def elsewhere_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
+    """Every seller that there is something to say of, each cost from all offers; what is left out claims nothing.
+
+    Parameters
+    ----------
+    document
+        A plan with rows.
+    scenario
+        The one that the plan carries, read: which marketplaces, regions and recalled prices it allows.
+    catalog
+        The catalog with the scenario's discounts: offers of every seller.
+    """
+    if "elsewhere" not in document:
+        return
+    rows: list[Any] = [row for workload in document["workloads"] for row in workload["allocations"]]
+    rows = [row for row in rows if row["price_model"] in HOURLY and row["provider"] in catalog.providers]
+    due = list(_due(rows, scenario, catalog)) if rows else []
+    stated = document["elsewhere"]
+    if [row["seller"] for row in stated] != [cells["seller"] for cells in due]:
+        named = ", ".join(row["seller"] for row in stated)
+        yield Finding("wrong-alternative", f"elsewhere is told of {named or 'nobody'}, not of who else may sell it")
+        return
+    for row, cells in zip(stated, due):
+        yield from cell_findings("wrong-alternative", f"elsewhere, {cells['seller']}", row, cells)
+
+
+def _due(rows: Sequence[Any], scenario: Scenario, catalog: Catalog) -> Iterator[Mapping[str, object]]:
+    markets = {name for name, one in catalog.providers.items() if one.kind == "marketplace"}
+    renting = {row["provider"] for row in rows}
+    groups = {name: {name} for name in LARGE if name in catalog.providers and renting != {name}}
+    if scenario.hardware.kinds is None and not markets & renting:
+        groups["marketplaces"] = {name for name in markets if _seller_allowed(name, scenario)}
+    here = sum(row["cost_microusd"] for row in rows)
+    for name, sellers in groups.items():
+        priced = [_least(row, sellers, scenario, catalog) for row in rows]
+        missing = sorted({row["device"] for row, found in zip(rows, priced) if found is None})
+        costs = [] if missing else [found for found in priced if found is not None]
+        cost = None if missing else sum(microusd for microusd, _ in costs)
+        yield {
+            "seller": name,
+            "here_microusd": here,
+            "cost_microusd": cost,
+            "cost_usd": None if cost is None else cost / 1e6,
+            "dearer": None if cost is None or here == 0 else float(Fraction(cost, here) - 1),
+            "offers": [offer for _, offer in costs],
+            "missing": missing,
+        }
+
+
+def _seller_allowed(name: str, scenario: Scenario) -> bool:
+    named, excluded = scenario.hardware.providers, scenario.hardware.exclude
+    if any(fnmatchcase(name, pattern.lower()) for pattern in excluded):
+        return False
+    return any(fnmatchcase(name, pattern.lower()) for pattern in named)
+
+
+def _least(row: Any, sellers: set[str], scenario: Scenario, catalog: Catalog) -> tuple[int, str] | None:
+    found = []
+    for offer in catalog.offers:
+        shape = catalog.shapes[offer.shape]
+        if offer.provider not in sellers or shape.device != row["device"] or offer.price_model != row["price_model"]:
+            continue
+        if not _counts(offer, scenario):
+            continue
+        jobs = row.get("jobs", 1)
+        size = row["devices"] // jobs if "jobs" in row else row["devices_per_replica"]
+        machines = -(-size // shape.devices)
+        count = machines * jobs if "jobs" in row else -(-row["devices"] // shape.devices)
+        if machines > 1 and inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s) is None:
+            continue
+        if shape.max_shapes_per_job is not None and machines > shape.max_shapes_per_job:
+            continue
+        if offer.max_shapes is not None and count > offer.max_shapes:
+            continue
+        price = offer.price_microusd_per_hour
+        if "jobs" in row:
+            cost = exact_rental(count, price, row["hours"], bill_of(offer, catalog, scenario.hardware))
+        else:
+            cost = exact_cost(count, price, row["hours"])
+        found.append((cost, offer.id))
+    return min(found) if found else None
+
+
+def _counts(offer: Offer, scenario: Scenario) -> bool:
+    """Whether a plan may rest on the price of an offer."""
+    if offer.quality or offer.id.startswith("contract:"):
+        return False
+    if offer.provenance.status == "recalled" and not scenario.hardware.allow_recalled:
+        return False
+    return any(region_matches(offer, pattern) for pattern in scenario.hardware.regions)

@@ -1,0 +1,150 @@
+"""What a row of a plan says it rents, looked up again in the catalog and the scenario."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from planner.catalog.load import find_shape
+from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
+from planner.checks.exact import exact_hourly
+from planner.estimate.bill import Bill, bill_of
+from planner.estimate.resolve import inter_node_rate
+from planner.scenario.schema import Scenario
+
+if TYPE_CHECKING:
+    from planner.plan.model.bought import PoolPlace
+    from planner.plan.model.rows import Place, TrainingAllocation
+    from planner.plan.model.workloads import Allocation
+
+RESERVED: Final = "reserved"  # price model of rows on nodes of a pool
+
+
+class OfferFacts(NamedTuple):
+    """What a row says it rents, looked up again."""
+
+    offer: Offer
+    shape: Shape
+    device: Device
+    owned: int | None
+    inter_node_bytes_per_s: float | None
+    bill: Bill | None = None  # how a job on it is billed; None: for the time that it runs
+
+
+def facts_of_row(row: Place, scenario: Scenario, catalog: Catalog) -> OfferFacts | None:
+    """The offer of a row from the catalog or from what the scenario owns; None when there is none.
+
+    Parameters
+    ----------
+    row
+        A row of a plan; one on reserved nodes must stand where the catalog sells some contract.
+    scenario
+        What it owns, the network that it assumes between shapes, and its time to boot.
+    catalog
+        The catalog with the scenario's discounts and contracts.
+
+    Raises
+    ------
+    InputError
+        The scenario owns a shape that the catalog lacks.
+    """
+    if _owned_index(row["offer"], scenario, catalog) is None and row["price_model"] == RESERVED:
+        return _reserved(row, scenario, catalog)
+    return facts_of_offer(row["offer"], scenario, catalog)
+
+
+def facts_of_offer(identifier: str, scenario: Scenario, catalog: Catalog) -> OfferFacts | None:
+    """What the scenario owns or the catalog offers by a name; None when there is none.
+
+    Parameters
+    ----------
+    identifier
+        Id of an offer of the catalog, or `owned:INDEX:SHAPE` of what the scenario owns.
+    scenario
+        What it owns, the network that it assumes between shapes, and its time to boot.
+    catalog
+        The catalog with the scenario's discounts and contracts.
+
+    Raises
+    ------
+    InputError
+        The scenario owns a shape that the catalog lacks.
+    """
+    owned = _owned_index(identifier, scenario, catalog)
+    if owned is not None:
+        entry = scenario.hardware.owned[owned]
+        shape = find_shape(catalog, entry.shape)
+        offer = Offer(
+            id=identifier,
+            provider="owned",
+            region=entry.region or "owned",
+            zone="",
+            country="",
+            shape=shape.id,
+            price_model="owned",
+            price_microusd_per_hour=exact_hourly(entry).price,
+            provenance=Provenance(source="scenario", as_of="", status="user"),
+        )
+    else:
+        found = [offer for offer in catalog.offers if offer.id == identifier]
+        if len(found) != 1:
+            return None
+        offer, shape = found[0], catalog.shapes[found[0].shape]
+    rate = inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s)
+    bill = bill_of(offer, catalog, scenario.hardware)
+    return OfferFacts(offer, shape, catalog.devices[shape.device], owned, rate, bill)
+
+
+def _owned_index(identifier: str, scenario: Scenario, catalog: Catalog) -> int | None:
+    for index, owned in enumerate(scenario.hardware.owned):
+        if identifier == f"owned:{index}:{find_shape(catalog, owned.shape).id}":
+            return index
+    return None
+
+
+def _reserved(row: Place, scenario: Scenario, catalog: Catalog) -> OfferFacts | None:
+    """Nodes of a pool, which bear its name: some contract must be sold there; what they cost is the contract's."""
+    sold = [offer for offer in catalog.offers if offer.price_model in CONTRACTS and _same_place(row, offer)]
+    if not sold or row["offer"] != f"{RESERVED}:{pool_of_row(row)}":
+        return None
+    shape = catalog.shapes[sold[0].shape]
+    offer = Offer(
+        id=row["offer"],
+        provider=sold[0].provider,
+        region=sold[0].region,
+        zone=sold[0].zone,
+        country=sold[0].country,
+        shape=shape.id,
+        price_model=RESERVED,
+        price_microusd_per_hour=0,
+        provenance=Provenance(source="contracts of the plan", as_of="", status="user"),
+    )
+    rate = inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s)
+    return OfferFacts(offer, shape, catalog.devices[shape.device], None, rate)
+
+
+CONTRACTS = ("commitment_1y", "commitment_3y", "block", "calendar")
+
+
+def _same_place(row: Place, offer: Offer) -> bool:
+    there = row["provider"], row["region"], row["zone"], row["shape"]
+    return there == (offer.provider, offer.region, offer.zone, offer.shape)
+
+
+def jobs_of(row: Allocation) -> int:
+    """Jobs of a row; one of a fleet."""
+    return cast("TrainingAllocation", row).get("jobs", 1)
+
+
+def pool_of_row(row: PoolPlace) -> str:
+    """The pool that a row or a contract stands in, by its place: "aws/us-east-1/p5.48xlarge"."""
+    place = f"{row['region']}/{row['zone']}" if row["zone"] else row["region"]
+    return f"{row['provider']}/{place}/{row['shape'].rsplit('/', 1)[-1]}"
+
+
+def wait_hours(facts: OfferFacts, scenario: Scenario) -> float:
+    """Expected time in a queue before nodes are there.  [h]"""
+    if facts.offer.price_model != "flex":
+        return 0.0
+    if facts.offer.wait_hours is not None:
+        return facts.offer.wait_hours
+    return scenario.hardware.flex.wait_s / 3600.0 if scenario.hardware.flex else 0.0

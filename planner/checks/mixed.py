@@ -1,0 +1,282 @@
+"""The rows of a mix, worked out again together: shares, common time, money, errors.
+
+Shares the equations with the search, not the way they are put together: a step is asked for at the very share of each
+group, batches are tried one by one, rates of failure and hosts are added up here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from planner.architecture.model import Architecture
+from planner.carriers import dataclass
+from planner.catalog.model import Catalog
+from planner.checks.bands import Margins, band_findings, margins_on
+from planner.checks.cells import energy_cells, speed_cells, training_cells
+from planner.checks.exact import exact_rental
+from planner.checks.facts import OfferFacts
+from planner.checks.findings import TOLERANCE, Finding, cell_findings
+from planner.checks.layout import BATCH_TOLERANCE
+from planner.checks.run import RUN_TERMS, Part, RunCells, shared_run_cells
+from planner.checks.under_way import layout_of, ratio_on
+from planner.equations import mixed as eq
+from planner.equations.communication import NETWORK_LATENCY_S
+from planner.equations.rules import critical_batch_token_factor
+from planner.estimate.bill import billed_hours
+from planner.estimate.layout import Layout
+from planner.estimate.machine import Machine
+from planner.estimate.mixed import gradient_bytes
+from planner.estimate.resolve import batch_bounds, sequence_length_of, training_machine, training_spec
+from planner.estimate.training import training_time
+from planner.estimate.training_spec import TrainingSpec
+from planner.scenario.schema import Scenario, TrainingJob
+
+if TYPE_CHECKING:
+    from planner.plan.model.rows import TrainingAllocation, TrainingLayout
+    from planner.plan.model.workloads import UnderWay
+
+MOST_GROUPS = 4
+
+
+class _Group(NamedTuple):
+    """One row with what follows from it alone."""
+
+    row: TrainingAllocation
+    facts: OfferFacts
+    layout: Layout
+    spec: TrainingSpec
+    machine: Machine
+    margins: Margins
+    ratio: float | None
+    terms_s: Mapping[str, float]  # of one step
+
+    @property
+    def step_s(self) -> float:
+        return sum(self.terms_s.values())
+
+    @property
+    def per_job(self) -> int:
+        return int(self.row["count"]) // int(self.row["jobs"])
+
+
+class _Whole(NamedTuple):
+    """What the groups have in common."""
+
+    batch: int
+    compute_s: float
+    synchronisation_s: float
+    sent_usd: float  # by each group in one step
+    steps: float
+    factor: float  # of a batch above the critical one
+    run: RunCells
+
+    @property
+    def busy_s(self) -> float:
+        return self.steps * self.factor * float(eq.mixed_step_s(self.compute_s, self.synchronisation_s))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixCheck:
+    """Checks the rows of one mix of a job; each row by itself is checked elsewhere."""
+
+    scenario: Scenario
+    catalog: Catalog
+    arch: Architecture
+    job: TrainingJob
+    under_way: UnderWay | None
+
+    def findings(self, rows: Sequence[tuple[TrainingAllocation, OfferFacts]]) -> Iterator[Finding]:
+        """Everything wrong with what the rows say together."""
+        name = self.job.name
+        if not self.job.mix_within_job:
+            yield Finding("not-allowed", f"{name}: mix_within_job is false, but {len(rows)} offers share a job")
+        if not 2 <= len(rows) <= MOST_GROUPS or len({row["offer"] for row, _ in rows}) < len(rows):
+            yield Finding("wrong-mix", f"{name}: a mix takes 2 to {MOST_GROUPS} different offers")
+            return
+        if any(row["jobs"] < 1 or row["count"] % row["jobs"] for row, _ in rows):
+            yield Finding("wrong-mix", f"{name}: the shapes of a group are not as many for each job")
+            return
+        problems = list(self._shares([row for row, _ in rows]))
+        yield from problems
+        if problems:
+            return
+        groups = [self._group(row, facts) for row, facts in rows]
+        whole = self._whole(groups)
+        if not math.isfinite(whole.synchronisation_s):
+            yield Finding("network-unknown", f"{name}: the network between the groups of a mix is unknown")
+            return
+        margins = self._margins(groups)
+        hours = whole.run["wall_s"] / 3600.0
+        if hours * 3600.0 * margins.time > self.job.deadline_s * (1 + 1e-12):
+            yield Finding("late", f"{name}: {hours * margins.time:.6g} h is after the deadline")
+        for group in groups:
+            yield from self._row(group, whole, margins, hours)
+
+    def _shares(self, rows: Sequence[TrainingAllocation]) -> Iterator[Finding]:
+        """Whole micro-batches that sum to the batch nearest to what was asked."""
+        name, batch = self.job.name, rows[0]["mix"]["batch_sequences"]
+        groups = sorted(f"{row['count'] // max(row['jobs'], 1)} × {row['offer']}" for row in rows)
+        if sorted(rows[0]["mix"]["name"].split(" + ")) != groups:
+            yield Finding("wrong-mix", f"{name}: the mix of {groups} is called {rows[0]['mix']['name']!r}")
+        common = {"name": rows[0]["mix"]["name"], "groups": len(rows), "batch_sequences": batch}
+        for row in rows:
+            share = row["layout"]["global_batch_sequences"]
+            cells = {**common, "sequences": share, "share": share / batch}
+            yield from cell_findings("wrong-share", name, row["mix"], cells)
+            if row["jobs"] != rows[0]["jobs"] or row["hours"] != rows[0]["hours"]:
+                yield Finding("wrong-mix", f"{name}: the groups of a mix do not run together")
+        total = sum(row["layout"]["global_batch_sequences"] for row in rows)
+        if total != batch:
+            yield Finding("wrong-share", f"{name}: the shares sum to {total} of {batch} sequences")
+        quantum = math.gcd(*(_least_share(row["layout"]) for row in rows))
+        if batch % quantum or not self._nearest(batch, quantum):
+            yield Finding("wrong-share", f"{name}: {batch} sequences are not the batch nearest to what was asked")
+
+    def _nearest(self, batch: int, quantum: int) -> bool:
+        """Whether a batch is the multiple of the least share nearest to one that may be asked for."""
+        low, high = batch_bounds(self.job, sequence_length_of(self.job, self.arch))
+        slack = BATCH_TOLERANCE if high <= low * (1 + 1e-12) else 0.0
+        least, most = low * (1 - slack) - 1e-6, high * (1 + slack) + 1e-6
+        if not least <= batch <= most:
+            return False
+        others = [batch + step for step in (-quantum, quantum) if least <= batch + step <= most]
+        return slack == 0.0 or all(abs(batch - low) <= abs(other - low) + 1e-6 for other in others)
+
+    def _group(self, row: TrainingAllocation, facts: OfferFacts) -> _Group:
+        ratio = ratio_on(self.under_way, facts.device.id)
+        margins = margins_on(self.job, self.arch, facts.device, self.catalog, ratio)
+        spot = self.scenario.hardware.spot if facts.offer.price_model == "spot" else None
+        spec = training_spec(self.job, self.arch, facts.device, facts.shape, ratio, spot, margins.erring)
+        machine = training_machine(
+            facts.device, facts.shape, self.job, self.arch, self.catalog, facts.inter_node_bytes_per_s
+        )
+        layout = layout_of(row["layout"], row["count"] // row["jobs"] * facts.shape.devices)
+        bare = replace(spec, run=None, progress_tokens=0.0, critical_batch_tokens=None)
+        whole = training_time(self.arch, bare, layout, machine).row(0)
+        steps = spec.tokens * spec.epochs / (row["layout"]["global_batch_sequences"] * spec.sequence_length)
+        terms = {name: seconds / steps for name, seconds in whole.items() if name not in RUN_TERMS}
+        return _Group(row, facts, layout, spec, machine, margins, ratio, terms)
+
+    def _whole(self, groups: Sequence[_Group]) -> _Whole:
+        spec, batch = groups[0].spec, groups[0].row["mix"]["batch_sequences"]
+        tokens = batch * spec.sequence_length
+        left = spec.tokens * spec.epochs * spec.remaining_share
+        critical = spec.critical_batch_tokens
+        sync_s, sent_usd = self._exchange(groups)
+        whole = _Whole(
+            batch=batch,
+            compute_s=max(group.step_s for group in groups),
+            synchronisation_s=sync_s,
+            sent_usd=sent_usd,
+            steps=left / tokens,
+            factor=1.0 if critical is None else float(critical_batch_token_factor(tokens, critical)),
+            run={"wall_s": 0.0, "terms": {}, "run": {"modelled": False, "goodput": 1.0}},
+        )
+        parts = [self._part(group) for group in groups]
+        return whole._replace(run=shared_run_cells(self.job, self.arch, parts, whole.busy_s, groups[0].row["jobs"]))
+
+    def _part(self, group: _Group) -> Part:
+        spot = self.scenario.hardware.spot if group.facts.offer.price_model == "spot" else None
+        devices = group.per_job * group.facts.shape.devices
+        return Part(group.spec, group.facts.shape, devices, spot, group.ratio is not None)
+
+    def _exchange(self, groups: Sequence[_Group]) -> tuple[float, float]:
+        """Seconds of reducing gradients in a step, and what each group pays to send them to other zones."""
+        between = self.scenario.hardware.assume_between_zones
+        near = _in_one_zone([group.facts for group in groups])
+        if not near and between is None:
+            return math.inf, 0.0
+        message = max(float(gradient_bytes(self.arch, group.spec, group.layout, group.machine)) for group in groups)
+        nodes = sum(group.per_job for group in groups)
+        rates = [_network_bytes_per_s(group, nodes) for group in groups]
+        if near or between is None:
+            return float(eq.groups_all_reduce_s(message, len(groups), min(rates), NETWORK_LATENCY_S)), 0.0
+        rates = [min(rate, between.bandwidth_bytes_per_s * group.per_job) for rate, group in zip(rates, groups)]
+        latency = eq.FARTHEST_LATENCY_S if between.latency_s is None else between.latency_s
+        seconds = float(eq.groups_all_reduce_s(message, len(groups), min(rates), latency))
+        return seconds, float(eq.group_traffic_bytes(message, len(groups))) * between.price_usd_per_gb / 1e9
+
+    def _margins(self, groups: Sequence[_Group]) -> Margins:
+        """Those of the group whose times may be off most; the first of equal ones, dearest first."""
+        ranked = sorted(groups, key=lambda group: (-group.row["cost_microusd"], group.row["offer"]))
+        return max(ranked, key=lambda group: group.margins.time).margins
+
+    def _row(self, group: _Group, whole: _Whole, margins: Margins, hours: float) -> Iterator[Finding]:
+        row, name = group.row, self.job.name
+        if not math.isclose(row["hours"], hours, rel_tol=TOLERANCE):
+            yield Finding("wrong-time", f"{name}: {row['hours']:.6g} h stated, {hours:.6g} h computed")
+        sent = row["jobs"] * round(whole.sent_usd * whole.steps * whole.factor * 1e6)
+        cells = {
+            "group_step_s": group.step_s,
+            "compute_s": whole.compute_s,
+            "synchronisation_s": whole.synchronisation_s,
+            "traffic_microusd": sent,
+        }
+        yield from cell_findings("wrong-mix", name, row["mix"], cells)
+        terms = self._terms(group, whole)
+        yield from cell_findings("wrong-time", name, row, training_cells(self.job, row, terms, hours))
+        yield from cell_findings("wrong-time", name, row, {"step_time_ratio": group.ratio})
+        yield from cell_findings("wrong-run", name, row["run"], whole.run["run"])
+        own = group.margins._replace(time=margins.time, time_band=margins.time_band)
+        yield from band_findings(self.job, row, own, hours)
+        yield from self._speed(group, whole)
+        yield from cell_findings(
+            "wrong-energy", name, row, energy_cells(self.catalog, group.facts, row["count"], hours)
+        )
+        facts = group.facts
+        rent = exact_rental(group.per_job, facts.offer.price_microusd_per_hour, row["hours"], facts.bill)
+        yield from cell_findings("wrong-time", name, row, {"billed_hours": billed_hours(facts.bill, row["hours"])})
+        cost = row["jobs"] * rent + sent
+        if row["cost_microusd"] != cost:
+            yield Finding("wrong-cost", f"{name}: {row['cost_microusd']} micro-dollars stated, {cost} computed")
+
+    def _terms(self, group: _Group, whole: _Whole) -> dict[str, float]:
+        """Seconds of the run by term: of the group itself, of the others, of what stops them."""
+        one = {name: seconds * whole.steps for name, seconds in group.terms_s.items()}
+        together = whole.steps * float(eq.mixed_step_s(whole.compute_s, whole.synchronisation_s))
+        return {
+            **one,
+            "group_wait": (whole.compute_s - group.step_s) * whole.steps,
+            "group_synchronisation": whole.synchronisation_s * whole.steps,
+            "large_batch": (whole.factor - 1.0) * together,
+            **whole.run["terms"],
+        }
+
+    def _speed(self, group: _Group, whole: _Whole) -> Iterator[Finding]:
+        """The share of the work, and the speed of a device while it and the others are at it."""
+        row, share = group.row, group.row["layout"]["global_batch_sequences"] / whole.batch
+        devices, mfu = group.per_job * group.facts.shape.devices, float(group.machine.mfu)
+        cells = speed_cells(self.job, self.arch, self.catalog, group.facts, mfu, whole.busy_s, devices)
+        work = cells["work"]
+        work |= {
+            "tokens": work["tokens"] * share,
+            "flop_count": work["flop_count"] * share,
+            "flop_per_s_per_device": work["flop_per_s_per_device"] * share,
+        }
+        cells["rule_hours"] *= share
+        cells["mfu"] = cells["mfu"] * share if group.margins.names["tier"] == "analytic" else cells["mfu"]
+        yield from cell_findings("wrong-time", self.job.name, row, cells)
+        yield from cell_findings("wrong-time", self.job.name, row["work"], work)
+
+
+def _least_share(split: TrainingLayout) -> int:
+    """One micro-batch of every data-parallel rank; of an interleaved schedule whole rounds of stages."""
+    return int(split["dp"] * split["micro_batch"] * (split["pp"] if split["vpp"] > 1 else 1))
+
+
+def _in_one_zone(facts: Sequence[OfferFacts]) -> bool:
+    """One provider and region, and no two different zones named."""
+    zones = {one.offer.zone for one in facts if one.offer.zone}
+    return len({(one.offer.provider, one.offer.region) for one in facts}) == 1 and len(zones) <= 1
+
+
+def _network_bytes_per_s(group: _Group, nodes: int) -> float:
+    """What all devices of a group sustain to other nodes; nan where that is unknown."""
+    rate = group.facts.inter_node_bytes_per_s
+    if rate is None:
+        return math.nan
+    crowded = 1.0 + float(group.machine.network_scale) * math.log2(max(nodes, 2) / 2.0)
+    return rate * float(group.machine.network_efficiency) * group.per_job * group.facts.shape.devices / crowded
