@@ -92,8 +92,8 @@ def _fewer_spares(
 ) -> Found:
     """The best plan of a fleet with any number of spares that holds the availability asked for.
 
-    So many spares suffice for a number of replicas, which falls with the devices of the largest: each number of spares
-    below those of the best plan so far is tried with a fleet of no more replicas than that, up to each size.
+    So many spares suffice for a number of replicas, which falls with how often the frailest is down: each number of
+    spares below those of the best plan so far is tried with a fleet of no more replicas than that, of each frailty.
     """
     question, table = candidates.questions[task.name], candidates.tables[task.name]
     assert isinstance(question, ServingQuestion)
@@ -101,14 +101,15 @@ def _fewer_spares(
     raised = {one.name: one.spare_replicas for one in best[0].program.tasks if one.spare_replicas}
     whole = next(one for one in candidates.whole.tasks if one.name == task.name)
     part = slice(whole.first, whole.stop)
-    rows = [int(row) for row in candidates.whole_rows[part]]
-    devices = np.array([table.devices_per_replica(row) for row in rows], dtype=np.int64)
+    every = table.frailties(question)
+    kinds = [every[int(row)] for row in candidates.whole_rows[part]]
     replicas = candidates.whole.replicas[part]
     stopped_by = ""
     for spares in range(raised.get(task.name, 0)):
-        for size in np.unique(devices).tolist():
-            most = replicas_within(question.fleet, spares, size)
-            if most < max(int(replicas[devices <= size].min(initial=most + 1)), spares + 1):
+        within = {kind: replicas_within(question.fleet, spares, kind) for kind in dict.fromkeys(kinds)}
+        for most in sorted(set(within.values()), reverse=True):
+            sturdy = np.array([within[kind] >= most for kind in kinds], dtype=bool)
+            if most < max(int(replicas[sturdy].min(initial=most + 1)), spares + 1):
                 continue
             if is_up(limit):
                 return best[0], _unproven(best[1], "time-limit")
@@ -117,7 +118,7 @@ def _fewer_spares(
                 label=f"replicas of {task.name} that {spares} spares suffice for",
                 bound=most,
                 columns=np.arange(part.start, part.stop),
-                coefficients=np.where(devices <= size, replicas, most + 1),
+                coefficients=np.where(sturdy, replicas, most + 1),
             )
             capped = replace(candidates, whole=replace(candidates.whole, rows=(*candidates.whole.rows, cap)))
             given = {**raised, task.name: spares}
@@ -264,8 +265,9 @@ def _more_spares(candidates: Candidates, solution: Solution) -> Iterator[tuple[s
         assert isinstance(table, ServingTable)
         chosen = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
         replicas = int(sum(solution.units[c] * candidates.program.replicas[c] for c in chosen))
-        devices = max(table.devices_per_replica(int(candidates.rows[c])) for c in chosen)
-        wanted = spares_for(question.fleet, replicas, devices)
+        every = table.frailties(question)
+        kinds = {every[int(candidates.rows[column])] for column in chosen}
+        wanted = max(spares_for(question.fleet, replicas, kind) for kind in kinds)
         if wanted > task.spare_replicas:
             yield task.name, wanted
 

@@ -26,7 +26,7 @@ from planner.candidates.serving_layouts import replica_layouts
 from planner.candidates.serving_question import ServingQuestion, resolve_serving
 from planner.candidates.serving_rates import Evaluated, evaluate
 from planner.carriers import dataclass
-from planner.estimate.serving_spares import spares_for
+from planner.estimate.serving_spares import Frailty, frailty, spares_for
 
 __all__ = ["ServingQuestion", "ServingTable", "replica_layouts", "resolve_serving", "serving_table"]
 
@@ -119,7 +119,7 @@ class ServingTable:
         """The same rows where replicas at some places, in some roles or mixes, may carry only a part of their rates."""
         shares = np.array([kept.get((int(place), int(part)), 1.0) for place, part in zip(self.places, self.part)])
         planned = _planned(question, self.bucket_requests_per_s * shares[:, None], self.full_requests_per_s, self.mix)
-        needed, most = _units_needed(question, planned, self.replicas, self.role, self.demands_micro_per_s)
+        needed, most = _units_needed(question, self, planned, self.replicas, self.demands_micro_per_s)
         tight = replace(
             self,
             share_kept=shares,
@@ -213,6 +213,15 @@ class ServingTable:
         """Devices of one replica of a row."""
         assert self.evaluated is not None
         return int(_at(self.evaluated.layout.devices, self.places[row]))
+
+    def frailties(self, question: ServingQuestion) -> list[Frailty]:
+        """How much of the time replicas of each row are up: on spot, shapes are taken away beside devices that fail."""
+        spot = question.scenario.hardware.spot
+        found: dict[tuple[int, int, bool], Frailty] = {}
+        kinds = [(self.devices_per_replica(i), one.shape.devices, one.spot) for i, one in enumerate(self.sites)]
+        for devices, of_shape, taken in set(kinds):
+            found[devices, of_shape, taken] = frailty(question.fleet, devices, spot if taken else None, of_shape)
+        return [found[kind] for kind in kinds]
 
     def memory_row(self, row: int) -> tuple[dict[str, float], float]:
         """Memory terms of one device, all buckets mixed, and what is usable; an unknown cache counts as none.  [B]"""
@@ -433,7 +442,7 @@ def _rated(question: ServingQuestion, table: ServingTable) -> ServingTable:
     found, demands = table.evaluated, table.demands_micro_per_s
     each, full, planned = _rates_of(question, found, table.places, table.part)
     replicas = np.zeros(0, dtype=np.int64) if found is None else found.replicas[table.places]
-    needed, most = _units_needed(question, planned, replicas, table.role, demands)
+    needed, most = _units_needed(question, table, planned, replicas, demands)
     rated = replace(
         table,
         replicas=replicas,
@@ -473,9 +482,7 @@ def _alone(question: ServingQuestion, table: ServingTable, planned: Rows) -> tup
     """Cost of a fleet on each row alone, with what more is started at each level of load.  [micro-USD]"""
     if not table.level_demands:
         return ()
-    steps = [
-        _units_needed(question, planned, table.replicas, table.role, demands)[0] for demands in table.level_demands
-    ]
+    steps = [_units_needed(question, table, planned, table.replicas, demands)[0] for demands in table.level_demands]
     more = np.diff(np.stack(steps), axis=0, prepend=0)
     prices = [
         [cost_microusd(int(count), site.offer.price_microusd_per_hour, hours) for hours in table.level_hours]
@@ -507,16 +514,18 @@ NEVER = 2**31  # units of a row that cannot carry a fleet alone
 
 
 def _units_needed(
-    question: ServingQuestion, planned: Rows, replicas: Rows, role: Rows, demands: Sequence[int]
+    question: ServingQuestion, table: ServingTable, planned: Rows, replicas: Rows, demands: Sequence[int]
 ) -> tuple[Rows, Rows]:
     """Units of each row that carry a demand alone, and the most that can help, spares that are found later included."""
-    fleet = question.fleet
+    fleet, role = question.fleet, table.role
     spares = fleet.spare_replicas
     needed, most = _units_with(question, planned, replicas, role, demands, spares)
     if fleet.availability is None or not len(planned):
         return needed, most
+    kinds = {frailty(fleet, MOST_DEVICES), *(kind for kind in table.frailties(question) if kind.there < 1)}
     while True:  # more replicas may ask for more spares, until they do not
-        wanted = spares_for(fleet, int((most * np.maximum(replicas, 1)).max()), MOST_DEVICES)
+        all_of_them = int((most * np.maximum(replicas, 1)).max())
+        wanted = max(spares_for(fleet, all_of_them, kind) for kind in kinds)
         if wanted <= spares:
             return needed, most
         spares = wanted

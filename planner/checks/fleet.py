@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 from planner.checks.facts import RESERVED
 from planner.estimate.resolve_serving import fleet_levels
-from planner.estimate.serving_spares import availability_of, repair_s, time_within_spares
-from planner.scenario.schema import ServingFleet
+from planner.estimate.serving_spares import away_s, frailty, repair_s, time_within_spares
+from planner.scenario.schema import ServingFleet, Spot
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import (
@@ -96,7 +96,11 @@ def price_cells(
 
 
 def fleet_cells(
-    fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int, horizon_hours: float
+    fleet: ServingFleet,
+    rows: Sequence[ServingAllocation],
+    spares: int,
+    horizon_hours: float,
+    spot: Spot | None = None,
 ) -> FleetFigures:
     """The figures of a fleet over all its rows.
 
@@ -110,6 +114,8 @@ def fleet_cells(
         Replicas that may be lost.
     horizon_hours
         Over which requests arrive.  [h]
+    spot
+        How often spot shapes are taken away, as the scenario says.
     """
     cost_usd = sum(row["cost_microusd"] for row in rows) / 1e6
     requests = mean_requests_per_s(fleet, rows) * horizon_hours * 3600.0
@@ -128,7 +134,7 @@ def fleet_cells(
         ],
         "levels": _levels(fleet, horizon_hours),
         "spare_replicas": spares,
-        "availability": _availability(fleet, rows, spares),
+        "availability": _availability(fleet, rows, spares, spot),
         "usd_per_million_output_tokens_mean": 1e6 * cost_usd / made if made else 0.0,
         "usd_per_million_output_tokens_full": 1e6 * cost_usd / most if most else 0.0,
         "api": _api(fleet, cost_usd, requests, horizon_hours * 3600.0),
@@ -185,17 +191,29 @@ def _levels(fleet: ServingFleet, horizon_hours: float) -> list[Level]:
     return told
 
 
-def _availability(fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int) -> Availability | None:
-    """Whether spares will do: all replicas are taken to be as large, and so as frail, as the largest."""
+def _availability(
+    fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int, spot: Spot | None
+) -> Availability | None:
+    """Whether spares will do: all replicas are taken to be as frail as those of the worst row."""
     if not rows:
         return None
-    largest, replicas = max(row["devices_per_replica"] for row in rows), sum(row["replicas"] for row in rows)
-    return {
+    interrupted = spot if spot is not None and spot.interruptions_per_s > 0 else None
+    replicas, on_spot, worst = sum(row["replicas"] for row in rows), 0, (2.0, 2.0)
+    for row in rows:
+        devices, away = row["devices_per_replica"], interrupted if row["price_model"] == "spot" else None
+        on_spot += row["replicas"] if away else 0
+        kind = frailty(fleet, devices, away, max(row["devices"] // max(row["count"], 1), 1))
+        worst = min(worst, (time_within_spares(replicas, spares, kind), kind.alone * kind.there))
+    found: Availability = {
         "asked": fleet.availability,
-        "replica": availability_of(fleet, largest),
+        "replica": worst[1],
         "repair_s": repair_s(fleet),
-        "time_within_spares": time_within_spares(fleet, replicas, spares, largest),
+        "time_within_spares": worst[0],
     }
+    if interrupted is not None and on_spot:
+        rate, gone = interrupted.interruptions_per_s, away_s(fleet, interrupted)
+        found["spot"] = {"replicas": on_spot, "interruptions_per_s": rate, "away_s": gone}
+    return found
 
 
 def _api(fleet: ServingFleet, cost_usd: float, requests: float, seconds: float) -> ApiPrice | None:

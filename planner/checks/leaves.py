@@ -133,6 +133,7 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     ("workloads.*.fleet", HELD, "mixes.*.*:float"),
     ("workloads.*.fleet.availability", RECOMPUTED, "asked:float? replica:float repair_s:float"),
     ("workloads.*.fleet.availability", RECOMPUTED, "time_within_spares:float"),
+    ("workloads.*.fleet.availability.spot", RECOMPUTED, "replicas:int interruptions_per_s:float away_s:float"),
     ("workloads.*.fleet.api", RECOMPUTED, "price:str usd_per_request:float? cost_usd:float?"),
     ("workloads.*.fleet.api", RECOMPUTED, "usd_per_million_output_tokens:float? break_even_requests_per_s:float?"),
     ("workloads.*.error_band", RECOMPUTED, "confidence:float tiers.*:str families.*:str"),

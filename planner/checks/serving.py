@@ -96,7 +96,7 @@ def serving_findings(
         yield Finding("pools-apart", f"{fleet.name}: its pools lie in {len(pools)} places, and caches go between them")
     yield from _counts(fleet, known, spares)
     yield from _spares(fleet, stated)
-    cells = fleet_cells(fleet, known, spares, scenario.horizon_s / 3600.0)
+    cells = fleet_cells(fleet, known, spares, scenario.horizon_s / 3600.0, scenario.hardware.spot)
     yield from cell_findings("wrong-fleet", fleet.name, stated, cells)
     if ("users" in stated) != ("users" in cells):
         yield Finding("wrong-fleet", f"{fleet.name}: users are told of a fleet with a rate, or not of one with users")

@@ -125,7 +125,11 @@ def replica_availability(
 
 @equation("EQ-SRV-34")
 def share_of_time_within_spares(
-    replicas: FloatOrArray, spare_replicas: FloatOrArray, availability: FloatOrArray
+    replicas: FloatOrArray,
+    spare_replicas: FloatOrArray,
+    availability: FloatOrArray,
+    node_availability: FloatOrArray = 1.0,
+    replicas_per_node: FloatOrArray = 1.0,
 ) -> FloatOrArray:
     """Share of the time in which no more replicas are down than there are spares.
 
@@ -136,7 +140,11 @@ def share_of_time_within_spares(
     spare_replicas
         Replicas k that may be down, whole and at least 0.  [count]
     availability
-        Share A of the time in which one replica is up.
+        Share A of the time in which one replica is up, as far as it fails alone.
+    node_availability
+        Share V of the time in which the nodes under it are there, which all replicas on them lose at once.
+    replicas_per_node
+        Replicas g that are lost with such nodes.  [count]
 
     Returns
     -------
@@ -145,6 +153,7 @@ def share_of_time_within_spares(
     Notes
     -----
     Eq. (1):  P[Binomial(R, 1 - A) <= k] = sum_{i <= k} C(R, i) (1 - A)^i A^(R - i);  failures are independent.
+    Eq. (2):  P = sum_{g j <= k} P[Binomial(ceil(R / g), 1 - V) = j] P[Binomial(R - g j, 1 - A) <= k - g j]
 
     References
     ----------
@@ -155,13 +164,41 @@ def share_of_time_within_spares(
     --------
     >>> round(float(share_of_time_within_spares(4, 1, 0.9)), 4)
     0.9477
+
+    Two nodes of two replicas each that are taken away a tenth of the time: one spare is of no more use than none.
+
+    >>> [round(float(share_of_time_within_spares(4, k, 1.0, 0.9, 2)), 2) for k in (0, 1, 2)]
+    [0.81, 0.81, 0.99]
     """
-    count, up = as_float(replicas), as_float(availability)
-    spares = np.minimum(as_float(spare_replicas), count)
-    down = np.arange(int(spares.max(initial=0)) + 1)
-    with np.errstate(divide="ignore", invalid="ignore"):  # logarithms: A^R of many replicas is less than any number
+    count, there, each = as_float(replicas), as_float(node_availability), as_float(replicas_per_node)
+    up, spares = as_float(availability), np.minimum(as_float(spare_replicas), as_float(replicas))
+    if (each <= 1).all():  # whichever is lost, it is one replica
+        up, there = up * there, np.ones_like(there)
+    nodes = np.ceil(count / each)
+    total = np.zeros(np.broadcast_shapes(count.shape, up.shape, spares.shape, there.shape, each.shape))
+    most = int(np.max(spares // each, initial=0)) if (there < 1).any() else 0
+    for gone in range(most + 1):
+        left = np.maximum(count - each * gone, 0.0)
+        alone = _at_most(left, np.maximum(spares - each * gone, 0.0), up)
+        total = total + np.where(each * gone <= spares, _exactly(nodes, gone, there) * alone, 0.0)
+    return np.minimum(total, 1.0)
+
+
+def _at_most(count: FloatOrArray, most: FloatOrArray, up: FloatOrArray) -> FloatOrArray:
+    """P[Binomial(count, 1 - up) <= most], by logarithms: up^count of many is less than any number."""
+    count, up = as_float(count), as_float(up)
+    most = np.minimum(most, count)
+    down = np.arange(int(most.max(initial=0)) + 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
         steps = np.log(np.maximum(count[..., None] - down[:-1], 0.0) * ((1 - up) / up)[..., None] / down[1:])
         first = np.broadcast_to((count * np.log(up))[..., None], (*steps.shape[:-1], 1))
         terms = np.exp(np.concatenate([first, first + np.cumsum(steps, axis=-1)], axis=-1))
-    total = np.where(down <= spares[..., None], terms, 0.0).sum(axis=-1)
-    return np.where(up > 0, np.minimum(total, 1.0), np.where(spares >= count, 1.0, 0.0))
+    total = np.where(down <= most[..., None], terms, 0.0).sum(axis=-1)
+    return np.where(up > 0, np.minimum(total, 1.0), np.where(most >= count, 1.0, 0.0))
+
+
+def _exactly(count: FloatOrArray, down: int, up: FloatOrArray) -> FloatOrArray:
+    """P[Binomial(count, 1 - up) = down] of an up above 0."""
+    with np.errstate(divide="ignore"):
+        ways = [np.log(np.maximum(count - one, 0.0) / (one + 1) * (1 - as_float(up))) for one in range(down)]
+        return as_float(np.exp(np.sum(ways, axis=0) + np.maximum(count - down, 0.0) * np.log(up)))

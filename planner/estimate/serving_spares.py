@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from typing import NamedTuple
+
 from planner.equations.replicas import replica_availability, share_of_time_within_spares
 from planner.estimate.resolve_run import DEFAULT_MTBF_PER_DEVICE_S
-from planner.scenario.schema import ServingFleet
+from planner.scenario.schema import ServingFleet, Spot
 
 DEFAULT_REPAIR_S = 3600.0  # another machine found, weights loaded, warm: assumed
 MOST_SPARES = 1000
 MOST_REPLICAS = 1 << 17
+
+
+class Frailty(NamedTuple):
+    """How much of the time replicas of one kind are up."""
+
+    alone: float  # share of the time in which none of a replica's devices has failed
+    there: float = 1.0  # in which none of its spot nodes is taken away; 1 off spot
+    together: int = 1  # replicas that are lost with a node
+
+    @property
+    def up(self) -> float:
+        """Share of the time in which one replica is up."""
+        return self.alone * self.there
 
 
 def repair_s(fleet: ServingFleet) -> float:
@@ -16,73 +32,82 @@ def repair_s(fleet: ServingFleet) -> float:
     return fleet.autoscaling.start_up_s if fleet.autoscaling else DEFAULT_REPAIR_S
 
 
-def availability_of(fleet: ServingFleet, devices: int) -> float:
-    """Share of the time in which one replica of so many devices is up."""
-    return float(replica_availability(DEFAULT_MTBF_PER_DEVICE_S, repair_s(fleet), devices))
+def away_s(fleet: ServingFleet, spot: Spot) -> float:
+    """From the loss of a spot node until its replicas run again; as for jobs, a warning does not shorten it.  [s]"""
+    return spot.restart_s or repair_s(fleet)
 
 
-def time_within_spares(fleet: ServingFleet, replicas: int, spares: int, devices: int) -> float:
-    """Share of the time in which no more replicas are down than there are spares; all as large as the largest.
+def frailty(fleet: ServingFleet, devices: int, spot: Spot | None = None, shape_devices: int = 1) -> Frailty:
+    """How much of the time replicas of so many devices are up.
 
     Parameters
     ----------
     fleet
         Its start-up time, where it is autoscaled, is that of a repair.
+    devices
+        Of one replica.
+    spot
+        How often nodes are taken away, where the replica stands on spot; else None.
+    shape_devices
+        Of one such node.
+    """
+    alone = float(replica_availability(DEFAULT_MTBF_PER_DEVICE_S, repair_s(fleet), devices))
+    if spot is None or not spot.interruptions_per_s:
+        return Frailty(alone)
+    nodes = max(devices // shape_devices, 1)
+    there = float(replica_availability(1.0 / spot.interruptions_per_s, away_s(fleet, spot), nodes))
+    return Frailty(alone, there, max(shape_devices // devices, 1))
+
+
+def time_within_spares(replicas: int, spares: int, kind: Frailty) -> float:
+    """Share of the time in which no more replicas are down than there are spares, all of them of one kind.
+
+    Parameters
+    ----------
     replicas
         Spares among them.
     spares
         Replicas that may be down.
-    devices
-        Of the largest replica.
+    kind
+        How much of the time they are up.
     """
-    return float(share_of_time_within_spares(replicas, spares, availability_of(fleet, devices)))
+    return float(share_of_time_within_spares(replicas, spares, kind.alone, kind.there, kind.together))
 
 
-def spares_for(fleet: ServingFleet, replicas: int, devices: int) -> int:
+def spares_for(fleet: ServingFleet, replicas: int, kind: Frailty) -> int:
     """The fewest spares among so many replicas that hold the availability asked for.
 
     Parameters
     ----------
     fleet
-        The availability that it asks for; its start-up time, where it is autoscaled, is that of a repair.
+        The availability that it asks for.
     replicas
         Spares among them.
-    devices
-        Of the largest replica.
+    kind
+        How much of the time they are up.
     """
-    target = fleet.availability or 0.0
     most = min(replicas, MOST_SPARES)
-    low, high = -1, 0  # of which fewer are too few: the share of the time rises with the spares
-    while high < most and time_within_spares(fleet, replicas, high, devices) < target:
-        low, high = high, 2 * high + 1
-    high = min(high, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if time_within_spares(fleet, replicas, middle, devices) < target:
-            low = middle
-        else:
-            high = middle
-    return high
+    return bisect_left(range(most), fleet.availability or 0.0, key=lambda k: time_within_spares(replicas, k, kind))
 
 
-def replicas_within(fleet: ServingFleet, spares: int, devices: int) -> int:
-    """The most replicas of so many devices each for which so many spares hold the availability asked for.
+def replicas_within(fleet: ServingFleet, spares: int, kind: Frailty) -> int:
+    """The most replicas of a kind for which so many spares hold the availability asked for.
 
     Parameters
     ----------
     fleet
-        The availability that it asks for; its start-up time, where it is autoscaled, is that of a repair.
+        The availability that it asks for.
     spares
         Replicas that may be down.
-    devices
-        Of each replica.
+    kind
+        How much of the time they are up.
     """
     target, low, high = fleet.availability or 0.0, spares, spares + 1
-    while high < MOST_REPLICAS and time_within_spares(fleet, high, spares, devices) >= target:
+    while high < MOST_REPLICAS and time_within_spares(high, spares, kind) >= target:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        if time_within_spares(fleet, middle, spares, devices) >= target:
+        if time_within_spares(middle, spares, kind) >= target:
             low = middle
         else:
             high = middle

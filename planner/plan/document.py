@@ -227,7 +227,8 @@ def fleet_document(
     mine = cast("Sequence[ServingAllocation]", rows)  # of a fleet
     if isinstance(question, RatesQuestion):
         return given_fleet_cells(question.fleet, mine, task.spare_replicas, candidates.scenario.horizon_s / 3600.0)
-    cells = fleet_cells(question.fleet, mine, task.spare_replicas, candidates.scenario.horizon_s / 3600.0)
+    hours, spot = candidates.scenario.horizon_s / 3600.0, candidates.scenario.hardware.spot
+    cells = fleet_cells(question.fleet, mine, task.spare_replicas, hours, spot)
     return {**cells, "mixes": [list(one) for one in question.more_mixes]} if question.more_mixes else cells
 
 

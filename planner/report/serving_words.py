@@ -11,7 +11,7 @@ from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, columns
 
 if TYPE_CHECKING:
-    from planner.plan.model.fleet import Point, ServingAllocation, ServingTier
+    from planner.plan.model.fleet import Availability, Point, ServingAllocation, ServingTier
     from planner.plan.model.plan import PlanDocument
     from planner.plan.model.rows import MeasuredError
     from planner.plan.model.workloads import ServingWorkload
@@ -192,5 +192,17 @@ def availability_line(workload: ServingWorkload) -> str:
     return (
         f" Availability  {workload['name']} {100 * found['time_within_spares']:.5g} % of the time with "
         f"{fleet['spare_replicas']} spare replicas ({100 * found['asked']:.5g} % asked for; one replica is up "
-        f"{100 * found['replica']:.5g} %, replaced in {units.format_duration(found['repair_s'])})"
+        f"{100 * found['replica']:.5g} %, replaced in {units.format_duration(found['repair_s'])}{taken_away(found)})"
+    )
+
+
+def taken_away(found: Availability) -> str:
+    """How often what replicas on spot stand on is taken away; empty where none are."""
+    spot = found.get("spot")
+    if not spot:
+        return ""
+    every = units.format_duration(1.0 / spot["interruptions_per_s"])
+    return (
+        f"; {spot['replicas']} stand on spot, where a machine is taken away every {every} and is "
+        f"back in {units.format_duration(spot['away_s'])}"
     )

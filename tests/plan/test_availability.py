@@ -13,8 +13,9 @@ from planner.analysis import tighten
 from planner.catalog.model import Catalog
 from planner.deadline import TimeIsUp
 from planner.errors import InputError
-from planner.estimate.serving_spares import replicas_within, spares_for, time_within_spares
-from planner.scenario.schema import Scenario
+from planner.estimate.serving_spares import frailty, replicas_within, spares_for, time_within_spares
+from planner.scenario.load import parse_scenario
+from planner.scenario.schema import Scenario, Spot
 from tests.tiers import cases, while_time_lasts
 from tests.verified import errors
 from tests.worlds import fleet, scenario
@@ -88,14 +89,32 @@ def test_looser_is_never_dearer(part: int) -> None:
 
 @pytest.mark.parametrize("devices", [1, 2, 8])
 @pytest.mark.parametrize("share", ["99 %", "99.9 %", "99.999 %"])
-def test_replicas_within_spares_are_the_most_that_hold_it(devices: int, share: str) -> None:
+@pytest.mark.parametrize("interruptions_per_s", [0.0, 1 / 72_000])
+def test_replicas_within_spares_are_the_most_that_hold_it(devices: int, share: str, interruptions_per_s: float) -> None:
     one = asked(["l4"], availability=share).serving[0]
+    kind = frailty(one, devices, Spot(interruptions_per_s=interruptions_per_s, restart_s=600.0), 4)
     for spares in range(4):
-        most = replicas_within(one, spares, devices)
+        most = replicas_within(one, spares, kind)
         if most > spares:
-            assert time_within_spares(one, most, spares, devices) >= (one.availability or 0)
-            assert spares_for(one, most, devices) <= spares
-        assert time_within_spares(one, most + 1, spares, devices) < (one.availability or 0)
+            assert time_within_spares(most, spares, kind) >= (one.availability or 0)
+            assert spares_for(one, most, kind) <= spares
+        assert time_within_spares(most + 1, spares, kind) < (one.availability or 0)
+
+
+def test_spot_that_is_taken_away_wants_spares() -> None:
+    """Spot nodes that are gone half of the time were told as up for all but what devices fail."""
+    text = """{schema: plan/v1, name: spot, serving: [{name: chat, model: llama-3.1-8b, weights: fp8, qpm: 3000,
+      input_tokens: 800, output_tokens: 300, availability: 99.9 %, max_spot_share: 100 %}],
+      hardware: {allow: [h100-sxm-80gb], pricing: [spot], spot: {interruptions: RATE, restart: 10 min}}}"""
+    found = []
+    for rate in ("0 /h", "0.05 /h", "0.5 /h"):
+        document = api.solve(parse_scenario(text.replace("RATE", rate), file="spot.yaml")).document
+        fleet = document["workloads"][0]["fleet"]
+        assert fleet["availability"]["time_within_spares"] >= 0.999
+        assert ("spot" in fleet["availability"]) == (rate != "0 /h")
+        found.append((document["summary"]["cost_microusd"], fleet["spare_replicas"]))
+    assert found == sorted(found)
+    assert [spares for _, spares in found][0] < found[1][1] < found[2][1]
 
 
 @pytest.mark.parametrize("error", [TimeIsUp, KeyboardInterrupt])

@@ -225,8 +225,18 @@ class Bucket(TypedDict):
     "null: users send them, and there is no plan that says how fast they are answered"
 
 
+class OnSpot(TypedDict):
+    """Replicas that are lost when spot shapes are taken away."""
+
+    replicas: Count
+    interruptions_per_s: float
+    "of one shape"
+    away_s: float
+    "from the loss of a shape until its replicas run again"
+
+
 class Availability(TypedDict):
-    """How often a fleet has the replicas that it needs."""
+    """How often a fleet has the replicas that it needs: all are taken to be as frail as the frailest kind."""
 
     asked: float | None
     replica: float
@@ -234,6 +244,8 @@ class Availability(TypedDict):
     repair_s: float
     time_within_spares: float
     "share of the time in which no more replicas are down than there are spares"
+    spot: NotRequired[OnSpot]
+    "where some stand on spot shapes that are taken away"
 
 
 class ApiPrice(TypedDict):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from planner.estimate.resolve_serving import fleet_levels
-from planner.estimate.serving_spares import availability_of, repair_s, time_within_spares
-from planner.scenario.schema import ServingFleet
+from planner.estimate.serving_spares import away_s, frailty, repair_s, time_within_spares
+from planner.scenario.schema import ServingFleet, Spot
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import (
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 
 def fleet_cells(
-    fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int, horizon_hours: float
+    fleet: ServingFleet,
+    rows: Sequence[ServingAllocation],
+    spares: int,
+    horizon_hours: float,
+    spot: Spot | None = None,
 ) -> FleetFigures:
     """The figures of a fleet over all its rows.
 
@@ -33,6 +37,8 @@ def fleet_cells(
         Its allocations as they stand in the plan.
     spares
         Replicas that may be lost.
+    spot
+        How often spot shapes are taken away.
     """
     ahead = any(row["reserved_pool"] for row in rows)  # what such nodes cost is shared with others
     cost = None if ahead else sum(row["cost_microusd"] for row in rows) / 1e6
@@ -43,7 +49,7 @@ def fleet_cells(
         "buckets": _buckets(fleet, rows),
         "levels": _levels(fleet, horizon_hours),
         "spare_replicas": spares,
-        "availability": _availability(fleet, rows, spares),
+        "availability": _availability(fleet, rows, spares, spot),
         "usd_per_million_output_tokens_mean": _each(cost, mean),
         "usd_per_million_output_tokens_full": _each(cost, full),
         "api": _api(fleet, cost, seconds, mean_requests_per_s(fleet, rows)),
@@ -113,17 +119,31 @@ def _levels(fleet: ServingFleet, horizon_hours: float) -> list[Level]:
     return [{"requests_per_s": rate, "hours": here, "hours_at_least": at} for rate, here, at in rows]
 
 
-def _availability(fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int) -> Availability | None:
+def _availability(
+    fleet: ServingFleet, rows: Sequence[ServingAllocation], spares: int, spot: Spot | None
+) -> Availability | None:
     if not rows:
         return None
-    devices = max(row["devices_per_replica"] for row in rows)
-    replicas = sum(row["replicas"] for row in rows)
-    return {
-        "asked": fleet.availability,
-        "replica": availability_of(fleet, devices),
-        "repair_s": repair_s(fleet),
-        "time_within_spares": time_within_spares(fleet, replicas, spares, devices),
+    taken = [row for row in rows if row["price_model"] == "spot" and spot is not None and spot.interruptions_per_s]
+    kinds = {
+        frailty(fleet, row["devices_per_replica"], spot if row in taken else None, row["devices"] // row["count"])
+        for row in rows
     }
+    replicas = sum(row["replicas"] for row in rows)
+    share, up = min((time_within_spares(replicas, spares, kind), kind.up) for kind in kinds)
+    found: Availability = {
+        "asked": fleet.availability,
+        "replica": up,
+        "repair_s": repair_s(fleet),
+        "time_within_spares": share,
+    }
+    if taken and spot is not None:
+        found["spot"] = {
+            "replicas": sum(row["replicas"] for row in taken),
+            "interruptions_per_s": spot.interruptions_per_s,
+            "away_s": away_s(fleet, spot),
+        }
+    return found
 
 
 def _api(fleet: ServingFleet, cost_usd: float | None, seconds: float, mean_per_s: float) -> ApiPrice | None:
