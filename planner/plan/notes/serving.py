@@ -78,8 +78,8 @@ class Held(NamedTuple):
 def held_for_errors(row: ServingAllocation) -> Held | None:
     """Whether the replicas of a row are many, and hardly busy, for what the prediction of a target may be off by."""
     point = row["point"]
-    if not point or row["replicas"] < FEW_REPLICAS or point["sequences"] >= 1:
-        return None
+    if not point or row["role"] != "whole" or row["replicas"] < FEW_REPLICAS or point["sequences"] >= 1:
+        return None  # in a pool that only reads prompts few are under way at a time
     for one in point["targets"]:
         likely_s, sure_s = one["predicted_s"], one["at_confidence_s"]
         if one["name"] == point["sized_by"] and likely_s and sure_s and likely_s * LOOSE <= one["target_s"]:
