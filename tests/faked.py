@@ -19,4 +19,4 @@ def answer_with(monkeypatch: pytest.MonkeyPatch, solve: Callable[..., Any]) -> N
         return SimpleNamespace(solve=lambda **told: solve(*question, **options, **told))
 
     monkeypatch.setattr(api, "session", session)
-    monkeypatch.setattr(advising, "advice", lambda *_, **__: [])
+    monkeypatch.setattr(advising, "advice", lambda *_, **__: advising.Advised([], False))

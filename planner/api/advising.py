@@ -10,29 +10,52 @@ import shlex
 import time
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.candidates.program import SHARE
 from planner.errors import InputError
 from planner.plan.asked import currency_of
+from planner.plan.notes.serving import held_for_errors
 from planner.scenario.load import with_settings
-from planner.units import format_money
+from planner.units import format_duration, format_money
 
 if TYPE_CHECKING:
     from planner.api.sessions import Session
     from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.workloads import ServingWorkload
 
 ALLOWED_S, ALLOWED_MORE_S = 0.2, 3.0  # of a processor: no further question is begun after that
+ALLOWED, ALLOWED_MORE = 0.1, 1.0  # of what the solve itself took, where that is more
 LISTED_AGAIN_JOB, LISTED_AGAIN_FLEET = 0.35, 0.2  # of the first listing, which another one with a change takes at most
+SIZED_AGAIN = 0.7  # of the solve: rates under other targets are worked out anew
 SHOWN = 2
 LEAST_SHARE = 0.01  # of the cost: what saves less is no advice
 LATER = 4 / 3  # times a deadline
+LOOSER = (1.25, 1.5, 2.0)  # times a target
+LEAST_OF_TARGET = 0.1  # of the cost: what a looser target saves at least
+UNTRIED = "more advice: -v"
 _DAY_S = 86_400
 
 
-def advice(
-    session: Session, document: PlanDocument, *, more: bool = False, most: int | None = None
-) -> list[tuple[str, str]]:
+class Advised(NamedTuple):
+    """Sentences and --set texts; whether something was left untried for want of time."""
+
+    found: list[tuple[str, str]]
+    more: bool
+
+
+class _Change(NamedTuple):
+    """One setting, and what it takes to try it."""
+
+    takes_s: float  # of a processor, at most
+    words: str
+    setting: str
+    least: float = LEAST_SHARE  # of the cost: what saves less is no advice
+    within: str = ""  # settings of which the first that saves enough is told
+    wanted: bool = False  # worth as much time as the solve took
+
+
+def advice(session: Session, document: PlanDocument, *, more: bool = False, most: int | None = None) -> Advised:
     """Settings that would save at least a hundredth of the cost, the most worth first: a sentence and a --set text.
 
     Parameters
@@ -47,41 +70,70 @@ def advice(
     cost = document["summary"]["cost_microusd"]
     scenario = session.scenario
     if not cost or document["status"] != "optimal" or scenario.objective[0] != "cost" or scenario.uncertainty:
-        return []
+        return Advised([], False)
     if session.tie_tolerance != SHARE or not (more or document["schedule"] is None):
-        return []
-    began_s, allowed_s, found = time.process_time(), ALLOWED_MORE_S if more else ALLOWED_S, []
-    for share, words, setting in islice(_changes(session, document), most):
-        if most is None and time.process_time() - began_s + share * session.listed_s > allowed_s:
+        return Advised([], False)
+    began_s, solved_s, untried = time.process_time(), session.solved_s, False
+    allowed_s = max(ALLOWED_MORE_S, ALLOWED_MORE * solved_s) if more else max(ALLOWED_S, ALLOWED * solved_s)
+    found: list[tuple[int, _Change]] = []
+    told: set[str] = set()
+    for one in islice(_changes(session, document), most):
+        if one.within in told:
+            continue
+        until_s = max(allowed_s, solved_s) if one.wanted else allowed_s
+        if most is None and time.process_time() - began_s + one.takes_s > until_s:
+            untried = True
             continue
         try:
-            other = with_settings(scenario, [setting])
+            other = with_settings(scenario, [one.setting])
         except InputError:
             continue  # what the scenario cannot state, as a deadline past its calendar
         changed = session.on(other).least_microusd()
-        if changed is not None and cost - changed >= LEAST_SHARE * cost:
-            found.append((cost - changed, words, setting))
-    found.sort(key=lambda one: -one[0])
+        if changed is not None and cost - changed >= one.least * cost:
+            found.append((cost - changed, one))
+            told |= {one.within} - {""}
+    found.sort(key=lambda each: -each[0])
     currency = currency_of(document)
-    return [
-        (f"{words} would save {format_money(saved, currency=currency)} ({100 * saved / cost:.0f} %)", setting)
-        for saved, words, setting in found[: SHOWN if not more else None]
+    said = [
+        (f"{one.words} would save {format_money(saved, currency=currency)} ({100 * saved / cost:.0f} %)", one.setting)
+        for saved, one in found[: SHOWN if not more else None]
     ]
+    return Advised(said, untried)
 
 
-def _changes(session: Session, document: PlanDocument) -> Iterator[tuple[float, str, str]]:
-    """Share of the listing that it takes, words and setting of what is worth a try: the dearest jobs first."""
+def _changes(session: Session, document: PlanDocument) -> Iterator[_Change]:
+    """What is worth a try: the dearest jobs first, then spares, then targets that fleets are sized by."""
     costs = {workload["name"]: workload["cost_microusd"] for workload in document["workloads"]}
     least = LEAST_SHARE * sum(costs.values())
     for job in sorted(session.scenario.training, key=lambda one: -costs.get(one.name, 0)):
         if costs.get(job.name, 0) >= least and job.deadline_s >= 3 * _DAY_S:
             days = round(job.deadline_s * LATER / _DAY_S)
             words = f"{job.name}: a deadline of {days} days instead of {job.deadline_s / _DAY_S:.3g}"
-            yield LISTED_AGAIN_JOB, words, f"training.{job.name}.deadline={days} days"
+            yield _Change(LISTED_AGAIN_JOB * session.listed_s, words, f"training.{job.name}.deadline={days} days")
     for fleet in session.scenario.serving:
         if fleet.spare_replicas and costs.get(fleet.name, 0) >= least:
             words = f"{fleet.name}: no spare replica"
-            yield LISTED_AGAIN_FLEET, words, f"serving.{fleet.name}.spare_replicas=0"
+            setting = f"serving.{fleet.name}.spare_replicas=0"
+            yield _Change(LISTED_AGAIN_FLEET * session.listed_s, words, setting)
+    for workload in sorted(document["workloads"], key=lambda one: -one["cost_microusd"]):
+        if workload["kind"] == "serving" and workload["cost_microusd"] >= least:
+            yield from _looser_targets(workload, SIZED_AGAIN * session.solved_s)
+
+
+def _looser_targets(workload: ServingWorkload, takes_s: float) -> Iterator[_Change]:
+    """The targets that replicas are sized by, looser step by step."""
+    name = workload["name"]
+    idle = {one.target for row in workload["allocations"] if (one := held_for_errors(row)) is not None}
+    points = [row["point"] for row in workload["allocations"] if row["point"]]
+    for target in dict.fromkeys(point["sized_by"] for point in points):
+        limit_s = workload["demand"]["targets_s"].get(target)
+        if not limit_s:
+            continue
+        for factor in LOOSER:
+            looser, now = (format_duration(limit_s * times, exact=True) for times in (factor, 1.0))
+            words = f"{name}: {target} of {looser} instead of {now}"
+            setting = f"serving.{name}.slo.{target}={looser}"
+            yield _Change(takes_s, words, setting, LEAST_OF_TARGET, f"{name} {target}", target in idle)
 
 
 def command(asking: str, setting: str) -> str:

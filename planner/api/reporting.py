@@ -83,7 +83,7 @@ def report(
     if question is not None and savings and not is_up(limit):
         session = Session(question, catalog, allow_suspect=allow_suspect, **options)
         asked = asking(document)
-        found = advice(session, document, most=CHANGES_TRIED)
+        found = advice(session, document, most=CHANGES_TRIED).found
         cheaper = [{"text": text, "command": command(asked, setting)} for text, setting in found]
     kept = question.report if question is not None else None
     return report_document(

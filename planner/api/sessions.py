@@ -166,6 +166,7 @@ class Session:
         began_s = time.process_time()
         self.candidates: Candidates = candidates or self._first_listed()
         self.listed_s = time.process_time() - began_s  # of a processor, to list the ways
+        self.solved_s = self.listed_s  # and to solve, once that is done
         self._answer: Answer | None = None
         self._plainer: tuple[Solution, Answer | None] | None = None  # the cheapest plan, and the plainer one beside it
 
@@ -259,7 +260,7 @@ class Session:
             The verifier refuses the plan: a bug.
         """
         self._begin()
-        scenario, catalog = self.scenario, self.catalog
+        scenario, catalog, began_s = self.scenario, self.catalog, time.process_time()
         demand_ways(self.candidates, lambda other: self.search(other, every_layout=True))
         if scenario.uncertainty and (best or within is not None):
             hint = "leave uncertainty, or --best and --within, out"
@@ -282,6 +283,7 @@ class Session:
         )
         if problems:
             raise PlanError(*problems)
+        self.solved_s = self.listed_s + time.process_time() - began_s
         whole = self._with_what_was_asked(document, simulate, staying, best, within)
         return Plan(document=whole)
 

@@ -113,18 +113,19 @@ def _others(best: int, within: str | None, previous: str | None, move_cost: str 
     return asked
 
 
-def _advice(frame: Frame, session: Any, plan: Any) -> list[tuple[str, str]]:
-    """What would save money, with the command; Ctrl-C leaves it out."""
-    from planner.api.advising import advice, command
+def _advice(frame: Frame, session: Any, plan: Any) -> list[tuple[str, ...]]:
+    """What would save money, with the command, and that more was left untried; Ctrl-C leaves it out."""
+    from planner.api.advising import UNTRIED, advice, command
     from planner.report.screen_words import asking
 
     try:
         with frame.progress("looking for savings"):
-            found = advice(session, plan.document, more=frame.verbose > 0)
+            found, untried = advice(session, plan.document, more=frame.verbose > 0)
     except KeyboardInterrupt:
         frame.say("stopped looking for savings")
         return []
-    return [(sentence, command(asking(plan.document), setting)) for sentence, setting in found]
+    told: list[tuple[str, ...]] = [(sentence, command(asking(plan.document), setting)) for sentence, setting in found]
+    return [*told, (UNTRIED,)] if untried and not frame.verbose else told
 
 
 def _sections(show: str | None, output: Form) -> tuple[str, ...]:

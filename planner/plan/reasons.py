@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -91,7 +91,9 @@ class Cheapest(NamedTuple):
     unsure: bool  # its rates are only known not to be higher
 
 
-def cheapest_by(candidates: Candidates, task: Task, kind: Callable[[Site], str]) -> dict[str, Cheapest]:
+def cheapest_by(
+    candidates: Candidates, task: Task, kind: Callable[[Site], str], among: Container[int] | None = None
+) -> dict[str, Cheapest]:
     """The cheapest way of each kind of site.
 
     Parameters
@@ -102,6 +104,8 @@ def cheapest_by(candidates: Candidates, task: Task, kind: Callable[[Site], str])
         The workload in their program.
     kind
         Name of the kind of a site; of those of one name the cheapest is told.
+    among
+        Rows of its table that are looked at; None: all.
     """
     table = candidates.tables[task.name]
     rows: Iterable[int] = range(len(table))
@@ -115,6 +119,8 @@ def cheapest_by(candidates: Candidates, task: Task, kind: Callable[[Site], str])
         known = best.get(kind(site))
         if known is not None and cost > known[0]:
             continue
+        if among is not None and row not in among:
+            continue
         if site.offer.price_model == RESERVED:  # what it costs is the contract's
             continue
         unsure = _unsure(table, row)
@@ -124,6 +130,28 @@ def cheapest_by(candidates: Candidates, task: Task, kind: Callable[[Site], str])
         name: Cheapest(cost, row, int(table.nodes[row]) * _units(task, table, row), unsure)
         for name, (cost, unsure, row) in best.items()
     }
+
+
+def rows_with_a_start(candidates: Candidates, task: Task) -> set[int] | None:
+    """Rows of a workload that some start leaves on time, owned machines there meanwhile; None without a calendar.
+
+    Parameters
+    ----------
+    candidates
+        The ways.
+    task
+        The workload in their program.
+    """
+    if candidates.whole_calendar is None:
+        return None
+    whole = candidates.whole
+    able = np.ones(whole.column_count, dtype=bool)
+    for row in whole.rows:
+        if row.name.startswith("hardware.owned["):
+            able[row.columns[row.coefficients > row.bound]] = False
+    mine = next(one for one in whole.tasks if one.name == task.name)
+    part = slice(mine.first, mine.stop)
+    return set(candidates.whole_rows[part][able[part]].tolist())
 
 
 def workload_cost(candidates: Candidates, task: Task, row: int) -> int:
@@ -300,10 +328,16 @@ def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task
         return f"the model states need at least {least_devices:.1f} {row['device']}: {shapes} × {row['shape']}"
     alone = [r for r in range(len(table)) if not (isinstance(table, TrainingTable) and r in table.switches)]
     smaller = [r for r in alone if table.sites[r].offer.id == row["offer"] and table.nodes[r] < shapes]
+    there = rows_with_a_start(candidates, task)
+    if smaller and there is not None and there.isdisjoint(smaller):
+        return f"fewer than {shapes} × {row['shape']} would be late from every period that they can start in"
+    smaller = [r for r in smaller if there is None or r in there]
     if smaller:
         extra = min(workload_cost(candidates, task, r) for r in smaller) - row["cost_microusd"]
         if extra < 0:
-            return f"fewer than {shapes} × {row['shape']} would cost {format_money(-extra)} less but finish later"
+            later = candidates.scenario.objective[0] == "time"
+            why = " but finish later" if later else "; limits that workloads share, or a plainer layout, leave it out"
+            return f"fewer than {shapes} × {row['shape']} would cost {format_money(-extra)} less{why}"
         more = f"cost {format_money(extra)} more" if extra else "finish later at the same cost"
         return f"fewer than {shapes} × {row['shape']} would meet the deadline but {more}"
     return f"no layout on fewer than {shapes} × {row['shape']} both fits the memory and meets the deadline"
@@ -347,16 +381,17 @@ def _sized_by(point: Point) -> str:
 
 def _joint_reasons(chosen: Candidates, listed: Candidates, solution: Solution, task: Task, cost: int) -> list[str]:
     """When a shared limit keeps a workload from its own cheapest way."""
-    own = alternatives_of(listed, task)
-    if not own or own[0]["cost_microusd"] >= cost:
+    ways = cheapest_by(listed, task, lambda site: site.device.id, rows_with_a_start(listed, task))
+    best = min((way for way in ways.values() if not way.unsure), default=None)
+    if best is None or best.cost_microusd >= cost:
         return []
     labels = ", ".join(
         dict.fromkeys(row.name.split("@")[0] for row in limit_rows(chosen, solution) if binds(chosen, row, solution))
     )
     if not labels:
         return []
-    best = own[0]
-    alone = f"{best['count']} × {best['offer']} at {format_money(best['cost_microusd'])}"
+    site = listed.tables[task.name].sites[best.row]
+    alone = f"{best.shapes} × {site.offer.id} at {format_money(best.cost_microusd)}"
     return [f"alone it would take {alone}; shared: {labels}"]
 
 

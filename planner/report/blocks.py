@@ -134,7 +134,7 @@ class Said:
     most_lines: int = 0  # of a sentence; 0 is all of it
 
 
-Advice: TypeAlias = tuple[str, str]  # what would save how much, and the command that does it
+Advice: TypeAlias = tuple[str, ...]  # what would save how much, and the command that does it
 Block: TypeAlias = Headline | Lines | Items | Grid | Timeline | Cards | Said
 
 

@@ -539,12 +539,13 @@ BatchSize = tuple[str, float]  # ("tokens" | "sequences", amount)
 def _batch_size(value: object) -> BatchSize:
     """An amount of tokens or of sequences; a bare number could be either."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        refuse("missing-unit", f"{FIELD} needs a unit: sequences or tokens",
-               f'write "{value:g} sequences" or "4M tokens"')  # fmt: skip
+        shown = f"{value:.0f}" if float(value).is_integer() else f"{value!r}"
+        refuse("missing-unit", f"{FIELD} needs a unit: tokens or sequences",
+               f'write "{shown} tokens" or "{shown} sequences"')  # fmt: skip
     text = value if isinstance(value, str) else ""
     unit = "sequences" if "seq" in text else "tokens"
     if text and not re.search(r"[A-Za-z]{3}", text):
-        refuse("missing-unit", f"{FIELD} needs a unit: sequences or tokens",
+        refuse("missing-unit", f"{FIELD} needs a unit: tokens or sequences",
                f'write "{text.strip()} tokens" or "512 sequences"')  # fmt: skip
     try:
         amount = (units.parse_sequences if unit == "sequences" else units.parse_tokens)(value, field=FIELD)

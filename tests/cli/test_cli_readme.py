@@ -15,7 +15,7 @@ README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 def without_advice(screen: str) -> list[str]:
     """Its lines, without a piece of advice and the command below it, and without the time that it took."""
-    lines = re.sub(r" · solved in [0-9.]+ s", "", screen).splitlines()
+    lines = re.sub(r" · solved in [0-9.]+ s|^> more advice: -v$", "", screen, flags=re.MULTILINE).splitlines()
     advice = [number for number, line in enumerate(lines) if line.startswith("> ")]
     left_out = {number + more for number in advice for more in (0, 1)}
     kept = [line for number, line in enumerate(lines) if number not in left_out]

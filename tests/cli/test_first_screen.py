@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from planner.api import advising
 from planner.report.plan import render_first
 from planner.report.plan_view import SECTIONS
 from planner.report.screen import MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY
@@ -162,3 +163,35 @@ def test_what_is_owned_and_idle_is_told_first(run: Run, tmp_path: Path) -> None:
     screen = " ".join(run("solve", str(tmp_path / "idle.yaml")).out.split())
     first = screen.partition("! ")[2]
     assert first.startswith("owned 4 × dgx-a100-80gb: not used: the cheapest way")
+
+
+def test_fleets_are_advised_looser_targets_and_told_what_the_error_band_costs(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most replicas stood idle to keep a target that is met twice over as predicted, without a word."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tight.yaml").write_text(
+        "schema: plan/v1\nname: tight\nhardware: {allow: [h100-sxm-80gb]}\nserving:\n"
+        "  - {name: rag, model: llama-3.1-70b, weights: fp8, kv_cache: fp8, qpm: 30,"
+        " input_tokens: {mean: 12000, p95: 30000},"
+        " output_tokens: 400, slo: {ttft_p95: 4 s, tpot_p95: 50 ms}, prefix_cached: 20 %}\n"
+    )
+    screen = run("solve", "tight.yaml").out
+    assert "! rag: most of its 32 replicas are there for the error of the prediction" in " ".join(screen.split())
+    said = re.search(r"> rag: ttft_p95 of 5 s instead of 4 s would save (\$[\d,]+) \(\d+ %\)\n  (plan .*)\n", screen)
+    assert said is not None
+    assert screen.count("\n> rag: ttft_p95") == 1  # the first that saves a tenth
+    cost = json.loads(run("solve", "tight.yaml", "-o", "json").out)["summary"]["cost_usd"]
+    looser = json.loads(run(*shlex.split(said[2])[1:], "-o", "json").out)
+    assert cost - looser["summary"]["cost_usd"] == pytest.approx(parse_money(said[1], rates=None) / 1e6, abs=1.0)
+    loose = json.loads(run("solve", "tight.yaml", "--set", "serving.rag.slo.ttft_p95=8 s", "-o", "json").out)
+    assert not [line for line in loose["warnings"] if "most of its" in line]
+
+
+def test_advice_that_there_was_no_time_for_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ALLOWED_S", "ALLOWED", "ALLOWED_MORE_S", "ALLOWED_MORE"):
+        monkeypatch.setattr(advising, name, 0.0)
+    assert "\n> more advice: -v\n" in run("solve", "llama").out
+    assert "more advice" not in run("solve", "llama", "-v").out
+    monkeypatch.setattr(advising, "ALLOWED_S", 1000.0)
+    assert "more advice" not in run("solve", "llama").out

@@ -114,7 +114,7 @@ def test_spot_that_is_taken_away_wants_spares() -> None:
         assert ("spot" in fleet["availability"]) == (rate != "0 /h")
         found.append((document["summary"]["cost_microusd"], fleet["spare_replicas"]))
     assert found == sorted(found)
-    assert [spares for _, spares in found][0] < found[1][1] < found[2][1]
+    assert found[0][1] < found[1][1] < found[2][1]
 
 
 @pytest.mark.parametrize("error", [TimeIsUp, KeyboardInterrupt])

@@ -410,6 +410,15 @@ def test_why_not_a_dearer_device() -> None:
     assert entry["rows"][0]["device"] == "fast"
 
 
+def test_why_not_a_device_that_nobody_offers() -> None:
+    """There was a plan, and yet "no plan to compare with"."""
+    there = two_speeds()
+    there = replace(there, devices={**there.devices, "ghost": device("ghost")})
+    (entry,) = api.why_not(scenario([job(deadline="2 h")]), "ghost", there)
+    assert entry["state"] == "impossible"
+    assert [miss.partition(":")[0] for miss in entry["misses"]] == ["the catalog has no offer of it"]
+
+
 def test_the_break_even_mfu_is_where_it_wins() -> None:
     """From 50 % measured on fast to about 75 %: a little less, and plain is chosen; a little more, and fast is."""
     world = two_speeds()

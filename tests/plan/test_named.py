@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from planner import api
 from planner.errors import InputError
 from planner.plan.document import resealed
+from planner.plan.notes.assumptions import _beyond
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 OWNED = {"shape": "dgx-a100-80gb", "count": 8, "price": "$0/h"}
@@ -33,6 +35,35 @@ def test_owned_machines_of_a_reference_design_work_together() -> None:
     assert line_of(document, "hardware.owned[0]")["used"]
     assert line_of(document, "hardware.owned[0]")["text"].startswith(f"used: {row['count']} of 8 for train")
     assert not api.verify(document)
+
+
+def test_what_owned_machines_come_too_late_for_is_no_cheaper_way() -> None:
+    """One of two, there for the last 14 days, takes 14.1: it was told to cost less, what is shared keeping it away."""
+    asked = scenario(
+        [job("a", model="qwen2.5-7b", tokens="100B", start="2027-01-04", deadline="2027-02-01", sequence_length=4096,
+             global_batch="2M tokens", recompute=["none", "selective", "full"], sharding=["none", "zero-1", "zero-3"])],
+        begin="2027-01-04", periods="1 week", horizon="12 weeks",
+        hardware={"allow": ["h100-sxm-80gb"], "providers": ["aws", "gcp", "hyperstack"],
+                  "owned": [{"shape": "dgx-h100", "count": 2, "price": "$12/h", "from": "2027-01-18"}]},
+    )  # fmt: skip
+    (workload,) = api.solve(asked).document["workloads"]
+    assert [(row["provider"], row["count"]) for row in workload["allocations"]] == [("owned", 2)]
+    said = "fewer than 2 × onprem/dgx-h100 would be late from every period that they can start in"
+    assert workload["because"][0] == said
+    assert not any("alone it would take" in line for line in workload["because"])
+    earlier = asked.with_({"hardware.owned[0].from": "2027-01-11"})
+    (workload,) = api.solve(earlier).document["workloads"]
+    assert [(row["provider"], row["count"]) for row in workload["allocations"]] == [("owned", 1)]
+
+
+@pytest.mark.parametrize(("parameters", "outside"), [(671.02e9, False), (677e9, False), (700e9, True), (125e6, False)])
+def test_what_lies_a_hundredth_outside_the_measurements_is_no_warning(parameters: float, outside: bool) -> None:
+    """ "671 B parameters (126 M to 671 B)" is read by nobody."""
+    candidates: Any = SimpleNamespace(catalog=SimpleNamespace(training_families={
+        "hopper": SimpleNamespace(validity={"parameters": (126e6, 671e9)})}))  # fmt: skip
+    workload: Any = {"name": "a", "parameters": parameters, "demand": {"sequence_length": 4096}}
+    row: Any = {"error_band": {"tier": "analytic", "family": "hopper"}, "devices": 8, "jobs": 1, "device": "h200"}
+    assert bool(list(_beyond(candidates, workload, row))) == outside
 
 
 def test_owned_machines_of_unknown_network_are_told_with_what_mends_it() -> None:

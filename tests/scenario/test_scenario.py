@@ -375,3 +375,17 @@ def test_scenarios_are_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
         scenario.name = "other"
     assert isinstance(scenario, Scenario)
+
+
+@pytest.mark.parametrize(("batch", "shown"), [("1048576", "1048576"), ("1e6", "1000000"), ("0.1", "0.1")])
+def test_a_batch_without_a_unit_is_spelled_exactly_tokens_first(batch: str, shown: str) -> None:
+    """The hint said "1.04858e+06 sequences"."""
+    text = (
+        "schema: plan/v1\nname: a\ntraining:\n"
+        f"  - {{name: a, model: gpt2, tokens: 1B, deadline: 30 days, global_batch: {batch}}}\n"
+    )
+    with pytest.raises(InputError) as error:
+        parse_scenario(text)
+    (problem,) = error.value.problems
+    assert problem.message == "global_batch needs a unit: tokens or sequences"
+    assert problem.hint == f'write "{shown} tokens" or "{shown} sequences"'

@@ -111,7 +111,11 @@ def _misses(candidates: Candidates, workload: str, device: str, search: Search) 
     drops = [drop for drop in alone.ledgers[workload] if drop.nearest]
     told = [f"{drop.reason}: {drop.nearest}" for drop in drops]
     refused = [f"{drop.count} offers: {drop.reason}" for drop in alone.ledgers[workload] if drop.what == "offers"]
-    return [*told, *(text for text in refused if not text.endswith(": not-allowed"))]
+    found = [*told, *(text for text in refused if not text.endswith(": not-allowed"))]
+    catalog = candidates.catalog
+    if not found and not any(catalog.shapes[offer.shape].device == device for offer in catalog.offers):
+        return ["the catalog has no offer of it: own it (hardware.owned), or give a price (hardware.contracts)"]
+    return found
 
 
 def _compared(

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from planner.plan.model.rows import TrainingAllocation
     from planner.plan.model.workloads import Allocation, TrainingWorkload, Workload
 
+NEAR = 0.01  # relative: what lies so little outside the measurements is as good as within
 FEW_STEPS = 100  # of a run, below which a batch is likely not meant
 
 
@@ -312,7 +313,7 @@ def _beyond(candidates: Candidates, workload: TrainingWorkload, row: TrainingAll
     outside = []
     for name, (noun, value) in sizes.items():
         low, high = seen.get(name, (0.0, math.inf))
-        if not low <= value <= high:
+        if not low * (1 - NEAR) <= value <= high * (1 + NEAR):
             outside.append(f"{format_count(value)} {noun} ({format_count(low)} to {format_count(high)})")
     if outside:
         yield (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from planner.candidates.serving import ServingQuestion
 from planner.estimate.engines import DEFAULT_ENGINE, ENGINES, engine_rules
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from planner.plan.model.fleet import ServingAllocation
     from planner.plan.model.workloads import Allocation, Workload
     from planner.scenario.schema import ServingFleet
+
+FEW_REPLICAS = 4  # of a row: fewer may be hardly busy for want of load
+LOOSE = 1.5  # times a prediction: a target so far above it is kept by the error band alone
 
 _FRACTION = {
     "of_device": "of a device",
@@ -61,6 +64,40 @@ def _users(fleet: ServingFleet) -> Iterator[str]:
     yield f"{fleet.name}: each user stays with one replica; replicas have users in proportion to what they can serve"
     if fleet.peak_factor > 1:
         yield f"{fleet.name}: the mean rate as if answers took as long at all hours as at the peak: it is no less"
+
+
+class Held(NamedTuple):
+    """A target for whose error band replicas stand almost idle."""
+
+    target: str
+    limit_s: float
+    predicted_s: float
+    at_confidence_s: float
+
+
+def held_for_errors(row: ServingAllocation) -> Held | None:
+    """Whether the replicas of a row are many, and hardly busy, for what the prediction of a target may be off by."""
+    point = row["point"]
+    if not point or row["role"] != "whole" or row["replicas"] < FEW_REPLICAS or point["sequences"] >= 1:
+        return None  # in a pool that only reads prompts few are under way at a time
+    for one in point["targets"]:
+        likely_s, sure_s = one["predicted_s"], one["at_confidence_s"]
+        if one["name"] == point["sized_by"] and likely_s and sure_s and likely_s * LOOSE <= one["target_s"]:
+            return Held(one["name"], one["target_s"], likely_s, sure_s)
+    return None
+
+
+def _idle_for_errors(fleet: ServingFleet, row: ServingAllocation) -> Iterator[str]:
+    """What most of a fleet stands there for, where that is the error of the prediction."""
+    held = held_for_errors(row)
+    if held is not None and row["point"]:
+        likely, sure, limit = (format_duration(s) for s in (held.predicted_s, held.at_confidence_s, held.limit_s))
+        yield (
+            f"{fleet.name}: most of its {row['replicas']} replicas are there for the error of the prediction: "
+            f"{held.target}, {likely} as predicted, is {sure} of {limit} at p{100 * fleet.confidence_share:g}, with "
+            f"{row['point']['sequences']:.2g} requests at a time in each; a looser target costs less, and "
+            f"--set 'serving.{fleet.name}.confidence=p50' shows what the error does"
+        )
 
 
 def published_rates(question: ServingQuestion, workloads: Sequence[Workload]) -> tuple[list[str], bool]:
@@ -118,6 +155,8 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
             f"{fleet.name} runs at {len(places)} places ({', '.join(list(places)[:3])}): its targets leave out the way "
             "to the users; limits.max_providers: 1 or hardware.regions keeps it in one"
         )
+    for row in rows:
+        yield from _idle_for_errors(fleet, cast("ServingAllocation", row))
     if fleet.availability is not None:
         yield (
             f"{fleet.name}: its availability counts devices that fail, alone: hosts, engines, sellers fail, too, and "
