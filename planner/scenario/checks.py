@@ -30,6 +30,7 @@ def cross_checks(data: dict[str, Any], document: Document) -> Iterator[Mistake]:
         yield from _demand(fleet, i, document)
         yield from _throughput(fleet, i, document)
         yield from _users(data, fleet, i, document)
+        yield from _autoscaling(fleet, i, document)
     yield from _spot(data, document)
     yield from _owned(data, document)
     yield from _names(data, document)
@@ -224,6 +225,14 @@ def _users(data: dict[str, Any], fleet: dict[str, Any], i: int, document: Docume
     if data.get("estimator") in ("rule", "measured") and "estimator" not in fleet:
         yield mistake(document, ("estimator",), "conflict", f"'estimator' does not go with the users of serving[{i}]: "
                       f"{unknown}", "write estimator: analytic in the fleet, or give a rate: qpm")  # fmt: skip
+
+
+def _autoscaling(fleet: dict[str, Any], i: int, document: Document) -> Iterator[Mistake]:
+    """Replicas follow a load over time; without one the time to start counts where availability asks for repairs."""
+    if fleet.get("autoscaling") is not None and not fleet.keys() & {"load_profile", "trace", "availability"}:
+        yield mistake(document, ("serving", i, "autoscaling"), "conflict",
+                      "'autoscaling' does not act: there is no load over the day to follow",
+                      "name a load_profile or a trace, or leave autoscaling out")  # fmt: skip
 
 
 def _exclusive(fleet: dict[str, Any], i: int, document: Document, one: str, other: str, hint: str) -> Iterator[Mistake]:

@@ -95,6 +95,7 @@ def _quantity(
     high: float,
     *,
     above: bool = False,
+    below: bool = False,
     hint: str | Callable[[float], str] = "",
 ) -> _Bounded:
     """Read a quantity and hold it to its range; `says` words the range."""
@@ -104,7 +105,7 @@ def _quantity(
             number = parse(value, field=FIELD)
         except UnitError as error:
             refuse(error.reference, error.message, error.hint)
-        if number < low or number > high or (above and number == low):
+        if number < low or number > high or (above and number == low) or (below and number == high):
             way_out = hint(number) if callable(hint) else hint or f"write a value {says}"
             refuse("out-of-range", f"{FIELD} is {written(value).strip(chr(39))}; it must be {says}", way_out)
         return number
@@ -216,6 +217,13 @@ Share = Annotated[
     float,
     _SHARE_SCHEMA,
     _quantity(units.parse_fraction, "above 0 and at most 1", 0, 1, above=True, hint='write "80 %" or 0.8'),
+]
+ShareBelowAll = Annotated[
+    float,
+    _SHARE_SCHEMA,
+    _quantity(
+        units.parse_fraction, "above 0 and below 1", 0, 1, above=True, below=True, hint='write "99.9 %" or 0.999'
+    ),
 ]
 Change = Annotated[
     float,

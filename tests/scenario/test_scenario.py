@@ -231,6 +231,36 @@ def test_bad_settings(setting: str, reference: str, column: int, hint: str) -> N
     assert found[0].places[0].file == ("--set" if reference != "missing-field" else "scenario.yaml")
 
 
+FLEET = """schema: plan/v1
+name: s
+serving:
+  - name: f
+    model: llama-3.1-8b
+    qpm: 600
+    input_tokens: 800
+    output_tokens: 200
+    EXTRA
+"""
+
+
+@pytest.mark.parametrize("share", ["100 %", "1", "1.0", "99.99999999999999999 %", "0", "0 %"])
+def test_no_replica_is_up_all_the_time(share: str) -> None:
+    (found,) = problems(FLEET.replace("EXTRA", f"availability: {share}"))
+    assert (found.reference, found.places[0].line) == ("out-of-range", 9)
+    assert "it must be above 0 and below 1" in found.message
+    assert parse_scenario(FLEET.replace("EXTRA", "availability: 99.999 %")).serving[0].availability == 0.99999
+
+
+def test_autoscaling_wants_a_load_to_follow() -> None:
+    (found,) = problems(FLEET.replace("EXTRA", "autoscaling: {start_up: 10 min}"))
+    assert (found.reference, found.places[0].line) == ("conflict", 9)
+    assert "does not act" in found.message
+    assert parse_scenario(
+        FLEET.replace("EXTRA", "availability: 99 %"), settings=["serving.f.autoscaling={start_up: 1 h}"]
+    )
+    assert parse_scenario(FLEET.replace("EXTRA", "autoscaling: null"))
+
+
 def test_unknown_case() -> None:
     with pytest.raises(InputError) as caught:
         load_scenario(LLAMA, case="rsh")
