@@ -62,9 +62,12 @@ def _due(data: dict[str, Any], job: dict[str, Any], i: int, document: Document) 
     path = ("training", i, "deadline")
     jobs = [_date_of(one.get("start")) for _, one in _mappings(data, "training")]
     begin = _date_of(data.get("begin")) or min((date for date in jobs if date), default=None)
+    given = [data.get("begin"), *(one.get("start") for _, one in _mappings(data, "training"))]
+    if begin is None and any(one is not None for one in given):
+        return  # it is told that this is no date
     if begin is None:
-        yield mistake(document, path, "missing-field", "'begin' is missing: a deadline by date counts from it",
-                      'add "begin: 2026-12-01"', missing=("begin",))  # fmt: skip
+        yield mistake(document, (), "missing-field", "'begin' is missing: a deadline by date counts from it",
+                      'add "begin: 2026-12-01"', places=[document.place(path)], missing=("begin",))  # fmt: skip
     elif due <= (_date_of(job.get("start")) or begin):
         yield mistake(document, path, "out-of-range", "'deadline' is not after the start", "write a later date")
 
