@@ -162,5 +162,8 @@ def share_of_time_within_spares(
     total = np.zeros(np.broadcast_shapes(count.shape, up.shape, spares.shape))
     for down in range(int(spares.max(initial=0)) + 1):
         total = total + np.where(down <= spares, term, 0.0)
+        falls = (count - down) * (1 - up) < (down + 1) * up  # from here on each term is less than the one before
         term = term * np.maximum(count - down, 0.0) / (down + 1) * (1 - up) / np.where(up > 0, up, 1.0)
+        if np.all(falls & (total + term == total)):
+            break  # what is left is less than a float tells: a million spares need not a million terms
     return np.where(up > 0, np.minimum(total, 1.0), np.where(spares >= count, 1.0, 0.0))
