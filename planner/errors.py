@@ -3,7 +3,7 @@
     PlanError                     exit 1   a bug unless a branch below says otherwise
     ├── UsageError                exit 2   the command line is off
     ├── InputError                exit 3   a scenario, catalog or plan file is invalid (holds Problems)
-    ├── InfeasibleError           exit 4   proven: nothing meets every limit
+    ├── InfeasibleError           exit 4   nothing meets every limit, proven or as the solver says
     ├── StoppedError              exit 6   no plan: the solver stopped or failed
     ├── OutputError               exit 8   a result could not be written
     └── NotProvenError            exit 9   `plan verify`: the plan holds, and that it is the best is not proven

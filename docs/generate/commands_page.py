@@ -37,7 +37,7 @@ TAIL = """\
 | 1 | a bug in plan: a report without anything of yours is in `.plan/` |
 | 2 | the command line asks for something that does not exist |
 | 3 | a scenario, catalog or plan file is invalid; `check` or `verify` found errors |
-| 4 | proven: nothing meets every limit |
+| 4 | nothing meets every limit: proven, or said by the solver alone; the answer tells which |
 | 5 | stopped at a limit with a plan, its gap shown; 0 with `--accept-incumbent` |
 | 6 | stopped without any plan |
 | 7 | `compare` or `catalog diff` found a difference that was asked about |

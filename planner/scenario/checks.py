@@ -30,6 +30,7 @@ def cross_checks(data: dict[str, Any], document: Document) -> Iterator[Mistake]:
         yield from _demand(fleet, i, document)
         yield from _throughput(fleet, i, document)
         yield from _users(data, fleet, i, document)
+        yield from _autoscaling(fleet, i, document)
     yield from _spot(data, document)
     yield from _owned(data, document)
     yield from _names(data, document)
@@ -61,9 +62,12 @@ def _due(data: dict[str, Any], job: dict[str, Any], i: int, document: Document) 
     path = ("training", i, "deadline")
     jobs = [_date_of(one.get("start")) for _, one in _mappings(data, "training")]
     begin = _date_of(data.get("begin")) or min((date for date in jobs if date), default=None)
+    given = [data.get("begin"), *(one.get("start") for _, one in _mappings(data, "training"))]
+    if begin is None and any(one is not None for one in given):
+        return  # it is told that this is no date
     if begin is None:
-        yield mistake(document, path, "missing-field", "'begin' is missing: a deadline by date counts from it",
-                      'add "begin: 2026-12-01"', missing=("begin",))  # fmt: skip
+        yield mistake(document, (), "missing-field", "'begin' is missing: a deadline by date counts from it",
+                      'add "begin: 2026-12-01"', places=[document.place(path)], missing=("begin",))  # fmt: skip
     elif due <= (_date_of(job.get("start")) or begin):
         yield mistake(document, path, "out-of-range", "'deadline' is not after the start", "write a later date")
 
@@ -224,6 +228,14 @@ def _users(data: dict[str, Any], fleet: dict[str, Any], i: int, document: Docume
     if data.get("estimator") in ("rule", "measured") and "estimator" not in fleet:
         yield mistake(document, ("estimator",), "conflict", f"'estimator' does not go with the users of serving[{i}]: "
                       f"{unknown}", "write estimator: analytic in the fleet, or give a rate: qpm")  # fmt: skip
+
+
+def _autoscaling(fleet: dict[str, Any], i: int, document: Document) -> Iterator[Mistake]:
+    """Replicas follow a load over time; without one the time to start counts where availability asks for repairs."""
+    if fleet.get("autoscaling") is not None and not fleet.keys() & {"load_profile", "trace", "availability"}:
+        yield mistake(document, ("serving", i, "autoscaling"), "conflict",
+                      "'autoscaling' does not act: there is no load over the day to follow",
+                      "name a load_profile or a trace, or leave autoscaling out")  # fmt: skip
 
 
 def _exclusive(fleet: dict[str, Any], i: int, document: Document, one: str, other: str, hint: str) -> Iterator[Mistake]:

@@ -95,6 +95,7 @@ def _quantity(
     high: float,
     *,
     above: bool = False,
+    below: bool = False,
     hint: str | Callable[[float], str] = "",
 ) -> _Bounded:
     """Read a quantity and hold it to its range; `says` words the range."""
@@ -104,7 +105,7 @@ def _quantity(
             number = parse(value, field=FIELD)
         except UnitError as error:
             refuse(error.reference, error.message, error.hint)
-        if number < low or number > high or (above and number == low):
+        if number < low or number > high or (above and number == low) or (below and number == high):
             way_out = hint(number) if callable(hint) else hint or f"write a value {says}"
             refuse("out-of-range", f"{FIELD} is {written(value).strip(chr(39))}; it must be {says}", way_out)
         return number
@@ -217,6 +218,13 @@ Share = Annotated[
     _SHARE_SCHEMA,
     _quantity(units.parse_fraction, "above 0 and at most 1", 0, 1, above=True, hint='write "80 %" or 0.8'),
 ]
+ShareBelowAll = Annotated[
+    float,
+    _SHARE_SCHEMA,
+    _quantity(
+        units.parse_fraction, "above 0 and below 1", 0, 1, above=True, below=True, hint='write "99.9 %" or 0.999'
+    ),
+]
 Change = Annotated[
     float,
     _CHANGE_SCHEMA,
@@ -322,7 +330,7 @@ def rates_of(value: object) -> units.Rates:
     as_of = value.get("as_of")
     if not isinstance(as_of, str) or not _DATE.fullmatch(as_of):
         refuse("missing-field", f"{FIELD} lacks the day of its rates", "add as_of: 2026-11-01")
-    return units.Rates(dollars=rates, as_of=_date(as_of)[:10])
+    return units.Rates(dollars=rates, as_of=_date(as_of, f"as_of of {FIELD}")[:10])
 
 
 _RATE_SCHEMA_OF_ONE = {"type": "number", "exclusiveMinimum": 0}
@@ -388,7 +396,7 @@ def _path(value: object) -> str:
     return text
 
 
-def parse_date(text: str) -> datetime | None:
+def parse_date(text: str, field: str = FIELD) -> datetime | None:
     """An ISO date (and time) of the calendar, None when the text does not look like one."""
     if not _DATE.fullmatch(text):
         return None
@@ -396,13 +404,13 @@ def parse_date(text: str) -> datetime | None:
         return datetime.fromisoformat(text.removesuffix("Z"))
     except ValueError:
         refuse(
-            "out-of-range", f"{FIELD} is '{text}', which is not a date of the calendar", "write a date as 2026-12-01"
+            "out-of-range", f"{field} is '{text}', which is not a date of the calendar", "write a date as 2026-12-01"
         )
 
 
-def _date(value: object) -> str:
+def _date(value: object, field: str = FIELD) -> str:
     text = _is_text(value, "a date as 2026-12-01")
-    if parse_date(text) is None:
+    if parse_date(text, field) is None:
         refuse("wrong-type", f"{FIELD} is {written(text[:80])}, which is not a date", "write a date as 2026-12-01")
     return text
 

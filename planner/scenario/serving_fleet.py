@@ -34,6 +34,7 @@ from planner.scenario.fields import (
     Ratio,
     RequestsPerMinute,
     Share,
+    ShareBelowAll,
     ShareOrZero,
     TokenRate,
     from_file,
@@ -195,7 +196,7 @@ class ServingFleet(Part):
         0, description="replicas beyond those that the load needs; availability takes their place"
     )
     min_replicas: CountOrZero = Field(0, description="fewest replicas, spares included, however small the load")
-    availability: Share | None = Field(
+    availability: ShareBelowAll | None = Field(
         None,
         description="share of the time that enough replicas must be up; spares are counted from the devices' failures",
     )

@@ -13,6 +13,7 @@ from typing import Any
 from planner.carriers import dataclass
 from planner.errors import UsageError
 from planner.sweeps.question import Question
+from planner.units.currency import KNOWN
 
 PRICE = "price:"
 # axes that are no key of a scenario, and what they are called in a question
@@ -26,6 +27,10 @@ MOST_AXES = 6
 _MOST_DIGITS = 9  # of a number of values, which is too large with more
 _EXAMPLE = (
     "--over serving.assistant.qpm=300,600, --over 'price:h100-*=-30%..+30%' or --over training.NAME.deadline=7d..60d/5"
+)
+_CODES = "|".join(("USD", *KNOWN))
+_GROUPED_MONEY = re.compile(
+    rf"[$€£]\s*[0-9]{{1,3}}(?:,[0-9]{{3}})+(?![0-9])|(?<![0-9.])[0-9]{{1,3}}(?:,[0-9]{{3}})+(?=(?:\.[0-9]+)?\s*(?:{_CODES}))"
 )
 _END = re.compile(r"\s*([+-]?)\s*(\$?)\s*([0-9]+(?:\.[0-9]+)?)\s*([^\s0-9.,/][^/,]*)?\s*")
 
@@ -155,6 +160,7 @@ def axis_of(text: str) -> Axis:
     name = name.strip()
     if not equals or not name or name == PRICE or not values.strip():
         raise UsageError.of("bad-axis", f"'{text[:80]}' varies nothing", hint=_EXAMPLE)
+    values = _without_thousands(values)
     ends = values.split("..")
     axis = _months(ends) if len(ends) == 2 and name == DATES else None
     if len(ends) == 2 and name not in WHOLE:
@@ -239,6 +245,13 @@ def _number(match: re.Match[str]) -> float:
 def _rounded(number: float) -> float:
     """To 12 digits, so that a value is what is written."""
     return float(f"{number:.12g}")
+
+
+def _without_thousands(values: str) -> str:
+    """Money without the commas between its thousands, which are none between values: $2,400,$5,500 are two."""
+    if re.search(r"['\"\[{(]", values):
+        return values
+    return _GROUPED_MONEY.sub(lambda found: found[0].replace(",", ""), values)
 
 
 def _split(values: str) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 
 from planner import api  # noqa: F401 - parts of it are replaced
 from planner.optimize import child, process
-from tests.cli.conftest import Run
+from tests.cli.conftest import ROOT, Run
 from tests.faults import stand_in
 from tests.tiers import sampled
 
@@ -153,3 +153,15 @@ def test_ctrl_c_after_the_plan_was_found_leaves_it(
     assert certified in words(answer.out)
     assert ("interrupted after the plan was found" in words(answer.out)) == (name == "median_cost")
     assert Path(".plan/three-jobs.plan.json").exists()
+
+
+def test_what_the_solver_alone_calls_infeasible_exits_as_the_table_says(here: Path, run: Run) -> None:
+    """More replicas than the numbers of a certificate hold: nothing meets every limit, and that is not proven."""
+    fleet = "{name: chat, model: llama-3.1-8b, qpm: 1e12, input_tokens: 800, output_tokens: 200}"
+    hardware = "{allow: [h100-sxm-80gb], providers: [aws, lambda]}"
+    (here / "f.yaml").write_text(f"schema: plan/v1\nname: f\nserving: [{fleet}]\nhardware: {hardware}\n")
+    answer = run("solve", "f.yaml")
+    assert answer.code == 4, answer.err
+    assert "so says HiGHS: it is not proven" in answer.out
+    table = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert "| 4 | nothing meets every limit: proven, or said by the solver alone; the answer tells which |" in table

@@ -14,7 +14,7 @@ from planner.equations.kv_cache import (
     mean_resident_tokens,
     resident_tokens,
 )
-from planner.equations.replicas import replicas_needed
+from planner.equations.replicas import replicas_needed, share_of_time_within_spares
 from planner.equations.serving import (
     causal_pair_count,
     distinct_experts,
@@ -216,3 +216,19 @@ def test_imbalance_grows_with_the_ranks() -> None:
     assert factors[3] == pytest.approx(1.2)
     assert factors[-2:].tolist() == [1.5, 1.5]
     assert (np.diff(factors) >= 0).all()
+
+
+@pytest.mark.parametrize(("replicas", "spares", "up"), [(20, 3, 0.9), (400, 60, 0.85), (5, 5, 0.5), (7, 2, 0.01)])
+def test_time_within_spares_is_the_binomial_sum(replicas: int, spares: int, up: float) -> None:
+    told = float(share_of_time_within_spares(replicas, spares, up))
+    terms = (math.comb(replicas, k) * (1 - up) ** k * up ** (replicas - k) for k in range(spares + 1))
+    assert told == pytest.approx(math.fsum(terms), rel=1e-12)
+
+
+def test_a_million_spares_need_not_a_million_terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two fleets at once, neither is cut before its own terms have faded."""
+    asked, where = [], np.where
+    monkeypatch.setattr(np, "where", lambda *given: asked.append(1) or where(*given))
+    told = share_of_time_within_spares(np.array([10**6, 3]), np.array([10**6, 1]), np.array([0.9999, 0.5]))
+    assert told == pytest.approx([1.0, 0.5])
+    assert len(asked) < 2000

@@ -204,6 +204,11 @@ def day(folder: Path) -> str:
     return "day.csv"
 
 
+def test_autoscaling_without_a_load_to_follow_says_what_is_left_of_it(world: Catalog) -> None:
+    told = " ".join(solved(fleet(autoscaling={"start_up": "10 min"}, availability="99.9 %"), world)["warnings"])
+    assert "follows no load over the day, for none is known; its start-up is how long a repair takes" in told
+
+
 def test_an_autoscaled_fleet_carries_every_level_and_costs_no_more(
     world: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

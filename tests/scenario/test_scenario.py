@@ -231,6 +231,60 @@ def test_bad_settings(setting: str, reference: str, column: int, hint: str) -> N
     assert found[0].places[0].file == ("--set" if reference != "missing-field" else "scenario.yaml")
 
 
+FLEET = """schema: plan/v1
+name: s
+serving:
+  - name: f
+    model: llama-3.1-8b
+    qpm: 600
+    input_tokens: 800
+    output_tokens: 200
+    EXTRA
+"""
+
+
+@pytest.mark.parametrize("share", ["100 %", "1", "1.0", "99.99999999999999999 %", "0", "0 %"])
+def test_no_replica_is_up_all_the_time(share: str) -> None:
+    (found,) = problems(FLEET.replace("EXTRA", f"availability: {share}"))
+    assert (found.reference, found.places[0].line) == ("out-of-range", 9)
+    assert "it must be above 0 and below 1" in found.message
+    assert parse_scenario(FLEET.replace("EXTRA", "availability: 99.999 %")).serving[0].availability == 0.99999
+
+
+DUE = """schema: plan/v1
+name: s
+BEGIN
+training:
+  - {name: a, model: gpt2-xl, tokens: 1B, deadline: 2026-12-20}
+"""
+
+
+@pytest.mark.parametrize(
+    ("begin", "references"),
+    [("begin: 2026-13-45", ["out-of-range"]), ("begin: yesterday", ["wrong-type"]),
+     ("begn: 2026-12-01", ["unknown-field"]),
+     ("begin:", ["missing-field"]), ("", ["missing-field"]), ("begin: 2026-12-01", [])],
+)  # fmt: skip
+def test_a_begin_that_is_mistyped_is_one_mistake(begin: str, references: list[str]) -> None:
+    text = DUE.replace("BEGIN", begin)
+    assert [one.reference for one in problems(text)] == references if references else parse_scenario(text)
+
+
+def test_the_day_of_rates_is_named_where_it_is_none() -> None:
+    (found,) = problems(DUE.replace("BEGIN", "begin: 2026-12-01\ncurrency: {EUR: 1.08, as_of: 2026-02-30}"))
+    assert found.message == "as_of of currency is '2026-02-30', which is not a date of the calendar"
+
+
+def test_autoscaling_wants_a_load_to_follow() -> None:
+    (found,) = problems(FLEET.replace("EXTRA", "autoscaling: {start_up: 10 min}"))
+    assert (found.reference, found.places[0].line) == ("conflict", 9)
+    assert "does not act" in found.message
+    assert parse_scenario(
+        FLEET.replace("EXTRA", "availability: 99 %"), settings=["serving.f.autoscaling={start_up: 1 h}"]
+    )
+    assert parse_scenario(FLEET.replace("EXTRA", "autoscaling: null"))
+
+
 def test_unknown_case() -> None:
     with pytest.raises(InputError) as caught:
         load_scenario(LLAMA, case="rsh")

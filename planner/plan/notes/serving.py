@@ -128,6 +128,9 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
             f"{fleet.name}: requests of {longest:,.0f} tokens on average are more than the "
             f"{question.arch.max_positions:,} positions of {question.arch.name}: no engine takes them as it is"
         )
+    if fleet.autoscaling is not None and not fleet.traffic.profile:
+        repairs = "; its start-up is how long a repair takes" if fleet.availability is not None else ""
+        yield f"{fleet.name}: the number of replicas follows no load over the day, for none is known{repairs}"
     rows = [row for workload in workloads if workload["name"] == fleet.name for row in workload["allocations"]]
     devices = question.catalog.devices
     own = {devices[row["device"]].engine for row in rows if row["device"] in devices}  # of vendors, there alone
