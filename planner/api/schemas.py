@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 FILES = {
     "plan": "plan/plan.schema.json",
-    "frontier": "plan/frontier/frontier.schema.json",
-    "compare": "plan/compare/compare.schema.json",
+    "frontier": "analysis/frontier/frontier.schema.json",
+    "compare": "analysis/compare/compare.schema.json",
     "report": "report/report.schema.json",
-    "reserve": "plan/reserve/reserve.schema.json",
+    "reserve": "analysis/reserve/reserve.schema.json",
     "sweep": "sweeps/sweep.schema.json",
     "validation": "validate/validation.schema.json",
 }
