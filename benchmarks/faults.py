@@ -1,11 +1,11 @@
 """A fault in each function of the builder, one at a time: does a verifier without it find what it does to a plan?
 
-The functions are found by themselves: all that `planner.candidates`, `planner.optimize`, `planner.plan` and
-`planner.simulate` define, without the verifier's own. A first run of each shipped scenario notes which functions it
-calls and what they return; each function is then asked in the cheapest scenario that calls it. What it returns is
-changed in one of these ways: every number scaled by 1.07 (whole numbers at least by one), the first element dropped, a
-flag negated, a word replaced. The scenario is planned with the fault, in a process of its own, and the plan given to
-`planner.verify` without it.
+The functions are found by themselves: all that `planner.candidates`, `planner.optimize`, `planner.plan`,
+`planner.analysis` and `planner.simulate` define, without the verifier's own. A first run of each shipped scenario notes
+which functions it calls and what they return; each function is then asked in the cheapest scenario that calls it. What
+it returns is changed in one of these ways: every number scaled by 1.07 (whole numbers at least by one), the first
+element dropped, a flag negated, a word replaced. The scenario is planned with the fault, in a process of its own, and
+the plan given to `planner.verify` without it.
 
     python benchmarks/faults.py                    # a sample of 300 faults, the same each time
     python benchmarks/faults.py --all              # each of them
@@ -47,11 +47,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("planner.candidates", "planner.optimize", "planner.plan", "planner.simulate")
+ROOMS = ("planner.candidates", "planner.optimize", "planner.plan", "planner.analysis", "planner.simulate")
 VERIFIER = (
-    *("checks", "verify", "standing", "proof", "listed", "again", "supports", "cover", "choices"),
-    *("reading", "stale", "made_with", "contained", "jsonschema", "compare", "budget", "memory", "model"),
-)  # of planner.plan: what makes no plan, or is asked by the verifier only
+    *("standing", "proof", "listed", "again", "supports", "cover", "choices"),
+    *("reading", "stale", "made_with", "contained", "jsonschema", "compare", "model"),
+)  # of planner.plan and planner.analysis: what makes no plan, or is asked by the verifier only
 SOLVER = ("process", "child", "worker", "question", "wire", "highs", "pulp_adapter")  # of planner.optimize
 ASKED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     **{
@@ -100,7 +100,7 @@ def functions() -> dict[str, types.FunctionType]:
         package = importlib.import_module(room)
         for entry in pkgutil.walk_packages(package.__path__, f"{room}."):
             parts = entry.name.split(".")
-            if room == "planner.plan" and parts[2] in VERIFIER:
+            if room in ("planner.plan", "planner.analysis") and parts[2] in VERIFIER:
                 continue
             if parts[-1] != "__main__":
                 found |= _of_module(importlib.import_module(entry.name))

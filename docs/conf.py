@@ -50,6 +50,7 @@ glossary
 validation
 reliability
 corrections
+architecture
 decisions/README""",
     "model": ":glob:\n\nmodel/*",
     "decisions/README": ":glob:\n\n0*",

@@ -244,7 +244,7 @@ def test_the_best_of_all_bounds_is_kept_where_searches_are_cut_short(monkeypatch
     bounds: list[int] = []
 
     def cut_short(*arguments: Any, **more: Any) -> Cover:
-        found = least_cover(*arguments, **more, steps=8)
+        found = least_cover(*arguments, **{**more, "steps": 8})
         bounds.append(found.bound)
         return found
 

@@ -89,10 +89,10 @@ def test_looser_is_never_dearer(part: int) -> None:
 
 @pytest.mark.parametrize("devices", [1, 2, 8])
 @pytest.mark.parametrize("share", ["99 %", "99.9 %", "99.999 %"])
-@pytest.mark.parametrize("interruptions_per_s", [0.0, 1 / 72_000])
-def test_replicas_within_spares_are_the_most_that_hold_it(devices: int, share: str, interruptions_per_s: float) -> None:
+@pytest.mark.parametrize("interruptions", ["0 /h", "0.05 /h"])
+def test_replicas_within_spares_are_the_most_that_hold_it(devices: int, share: str, interruptions: str) -> None:
     one = asked(["l4"], availability=share).serving[0]
-    kind = frailty(one, devices, Spot(interruptions_per_s=interruptions_per_s, restart_s=600.0), 4)
+    kind = frailty(one, devices, Spot.model_validate({"interruptions": interruptions, "restart": "10 min"}), 4)
     for spares in range(4):
         most = replicas_within(one, spares, kind)
         if most > spares:
