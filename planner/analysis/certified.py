@@ -214,7 +214,7 @@ def _finer_parts(
             starts = [simple, *_with_every_box(task, relaxed)]
             parts, _ = max(
                 (_raised(program, task, weights, upper, start, [(True, True)]) for start in starts),
-                key=lambda found: found[1].weight,
+                key=lambda found: (found[1].weight, sum(len(part.lines) for part in found[0])),
             )
         yield from _document(task.name, parts)
 
@@ -276,7 +276,7 @@ def _raised(
             for part, line in zip(parts, added)
         ]
         before, least = least, least_of_task(program, task, weights, upper, parts)
-        if least.weight > best[1].weight:
+        if least.weight >= best[1].weight:  # as much with more lines: by another cover, whose rates may be bounds yet
             best = parts, least
         if least == before or (len(parts) == 1 and least.weight < before.weight):
             break
