@@ -196,7 +196,7 @@ def _quota_limits(index: int, quota: Quota) -> Iterator[tuple[str, str, int, Coe
 
 def _power(column: ColumnFacts) -> int:
     """Milliwatts keep fractional ratings exact."""
-    return math.ceil(power_w(column.site) * 1000) * column.nodes
+    return math.ceil((power_w(column.site) or 0.0) * 1000) * column.nodes
 
 
 def _devices(column: ColumnFacts) -> int:

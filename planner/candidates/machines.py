@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.architecture.model import Architecture
 from planner.candidates.offers import Site, is_at
-from planner.catalog.model import Catalog
+from planner.catalog.model import Catalog, Grid
 from planner.estimate.frameworks import runs_on
 from planner.estimate.kernels import lacks_kernels, not_run
 from planner.estimate.published import unpublished
@@ -106,6 +106,8 @@ def refusal_note(
         return f"{device.id}: the engine has no kernels for 8-bit floats on it"
     if reason == "framework" and job:
         return f"{device.id} runs {', '.join(device.frameworks) or 'no training framework'}, not {job.framework}"
+    if reason == "carbon-unknown" and site.owned is not None:
+        return f"hardware.owned[{site.owned}]: the carbon of its grid is unknown; write carbon: 380 g/kWh there"
     if reason == "carbon-unknown":
         return f"{site.offer.provider} {site.offer.region}: the carbon of its grid is unknown"
     if reason == "host-memory-unknown":
@@ -119,19 +121,28 @@ def _energy_refusal(site: Site, scenario: Scenario, catalog: Catalog) -> str:
     counts_carbon = limits.carbon_g is not None or "carbon" in scenario.objective
     counts_carbon = counts_carbon or any(place.carbon_g is not None for place in here)
     counts_power = limits.power_w is not None or any(place.power_w is not None for place in here)
-    if site.device.tdp_w is None and (counts_power or counts_carbon):
+    if power_w(site) is None and (counts_power or counts_carbon):
         return "power-unknown"
-    if counts_carbon and (site.offer.provider, site.offer.region) not in catalog.grids:
+    if counts_carbon and grid_of(site, catalog) is None:
         return "carbon-unknown"
     return ""
 
 
-def power_w(site: Site) -> float:
-    """Rated power of the accelerators of one shape.  [W]"""
-    return (site.device.tdp_w or 0.0) * site.shape.devices * site.shape.compute_share
+def power_w(site: Site) -> float | None:
+    """What one shape draws as its owner says, else the rated power of its accelerators; None when unknown.  [W]"""
+    if site.drawn_w is not None or site.device.tdp_w is None:
+        return site.drawn_w
+    return site.device.tdp_w * site.shape.devices * site.shape.compute_share
+
+
+def grid_of(site: Site, catalog: Catalog) -> Grid | None:
+    """What its energy emits, and the overhead of its building; None when unknown."""
+    if site.owned is not None:
+        return site.grid
+    return catalog.grids.get((site.offer.provider, site.offer.region))
 
 
 def carbon_mg_per_hour(site: Site, catalog: Catalog) -> float:
-    """Carbon of one shape at rated power, building overhead included; 0 when unknown.  [mg/h]"""
-    grid = catalog.grids.get((site.offer.provider, site.offer.region))
-    return power_w(site) / 1000.0 * grid.pue * grid.gco2_per_kwh * 1000.0 if grid else 0.0
+    """Carbon of one shape at the power that it draws, building overhead included; 0 when unknown.  [mg/h]"""
+    grid, drawn_w = grid_of(site, catalog), power_w(site)
+    return (drawn_w or 0.0) / 1000.0 * grid.pue * grid.gco2_per_kwh * 1000.0 if grid else 0.0

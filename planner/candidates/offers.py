@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
@@ -11,7 +12,7 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.sellers import demand_sold, is_seller, with_promise
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches, find_shape
-from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
+from planner.catalog.model import Catalog, Device, Grid, Offer, Provenance, Shape
 from planner.catalog.regions import region_matches
 from planner.estimate.bill import Bill, bill_of
 from planner.estimate.market import METERED, is_own_contract
@@ -36,6 +37,8 @@ class Site:
     owned: int | None = None  # index into hardware.owned
     inter_node_bytes_per_s: float | None = None  # per device; None = one shape only
     bill: Bill | None = None  # how a job on it is billed; None: for the time that it runs
+    drawn_w: float | None = None  # by one shape, where the scenario says so
+    grid: Grid | None = None  # of what is owned; of what is rented the catalog has it by provider and region
 
     @property
     def spot(self) -> bool:
@@ -250,7 +253,18 @@ def _owned_site(index: int, owned: Owned, catalog: Catalog, hardware: Hardware) 
         device=catalog.devices[shape.device],
         owned=index,
         inter_node_bytes_per_s=inter_node_rate(shape, hardware.assume_inter_node_bytes_per_s),
+        drawn_w=owned.power.power_w if owned.power else None,
+        grid=_grid_of(owned, catalog),
     )
+
+
+def _grid_of(owned: Owned, catalog: Catalog) -> Grid | None:
+    """What its energy emits as the scenario says, or as the region's does; with the overhead that it says."""
+    provenance = Provenance(source="scenario", as_of="", status="user")
+    if owned.gco2_per_kwh is not None:
+        return Grid(provider=OWNED, region=OWNED, gco2_per_kwh=owned.gco2_per_kwh, pue=1.0, provenance=provenance)
+    there = catalog.grid_named(owned.region or OWNED)
+    return replace(there, pue=owned.power.pue) if there and owned.power else there
 
 
 def provider_key(provider: str) -> str:

@@ -336,6 +336,11 @@ class Catalog:
         family = self.devices[device].family
         return self.capacities.get((seller.kind, family)) or self.capacities.get((seller.kind, ""))
 
+    def grid_named(self, region: str) -> Grid | None:
+        """The grid of a region by its name alone; None where no provider is there, or several that differ."""
+        found = [grid for (_, name), grid in self.grids.items() if name == region]
+        return found[0] if len({(grid.gco2_per_kwh, grid.pue) for grid in found}) == 1 else None
+
     def to_frame(self) -> Any:
         """One row an offer, as a pandas DataFrame: where, on what, at which price of the shape and of each device."""
         from planner.frames import pandas

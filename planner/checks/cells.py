@@ -142,7 +142,7 @@ def mfu_source(tier: str, family: str, catalog: Catalog) -> str:
 
 
 def energy_cells(catalog: Catalog, facts: OfferFacts, shapes: float, hours: float) -> Energy:
-    """Rated power, and carbon over the hours; None where a fact is missing.
+    """Power drawn, rated where the owner says nothing, and carbon over the hours; None where a fact is missing.
 
     Parameters
     ----------
@@ -153,13 +153,13 @@ def energy_cells(catalog: Catalog, facts: OfferFacts, shapes: float, hours: floa
     shapes
         How many; a fraction where nodes are shared with others.
     hours
-        How long they draw their rated power.  [h]
+        How long they draw that power.  [h]
     """
-    watts = facts.device.tdp_w
-    if watts is None:
+    if facts.power_w is None:
         return {"power_w": None, "carbon_kg": None}
-    power_w = watts * facts.shape.devices * facts.shape.compute_share * shapes
-    grid = catalog.grids.get((facts.offer.provider, facts.offer.region))
+    power_w = facts.power_w * shapes
+    rented = facts.owned is None
+    grid = catalog.grids.get((facts.offer.provider, facts.offer.region)) if rented else facts.grid
     grams_per_hour = power_w / 1000.0 * grid.gco2_per_kwh * grid.pue if grid else None
     return {"power_w": power_w, "carbon_kg": None if grams_per_hour is None else grams_per_hour * hours / 1000.0}
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from planner.catalog.load import find_shape
-from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
+from planner.catalog.model import Catalog, Device, Grid, Offer, Provenance, Shape
 from planner.checks.exact import exact_hourly
 from planner.estimate.bill import Bill, bill_of
 from planner.estimate.resolve import inter_node_rate
+from planner.scenario.owned import Owned
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
@@ -28,6 +29,14 @@ class OfferFacts(NamedTuple):
     owned: int | None
     inter_node_bytes_per_s: float | None
     bill: Bill | None = None  # how a job on it is billed; None: for the time that it runs
+    grid: Grid | None = None  # of what is owned, where somebody knows; of what is rented the catalog has it
+    drawn_w: float | None = None  # by one shape, as its owner says
+
+    @property
+    def power_w(self) -> float | None:
+        """Of one shape: as its owner says, or as its devices are rated.  [W]"""
+        rated = self.device.tdp_w
+        return self.drawn_w or (rated and rated * self.shape.devices * self.shape.compute_share)
 
 
 def facts_of_row(row: Place, scenario: Scenario, catalog: Catalog) -> OfferFacts | None:
@@ -69,7 +78,7 @@ def facts_of_offer(identifier: str, scenario: Scenario, catalog: Catalog) -> Off
     InputError
         The scenario owns a shape that the catalog lacks.
     """
-    owned = _owned_index(identifier, scenario, catalog)
+    owned, grid, drawn_w = _owned_index(identifier, scenario, catalog), None, None
     if owned is not None:
         entry = scenario.hardware.owned[owned]
         shape = find_shape(catalog, entry.shape)
@@ -84,6 +93,7 @@ def facts_of_offer(identifier: str, scenario: Scenario, catalog: Catalog) -> Off
             price_microusd_per_hour=exact_hourly(entry).price,
             provenance=Provenance(source="scenario", as_of="", status="user"),
         )
+        grid, drawn_w = _grid(entry, offer, catalog), entry.power.power_w if entry.power else None
     else:
         found = [offer for offer in catalog.offers if offer.id == identifier]
         if len(found) != 1:
@@ -91,7 +101,26 @@ def facts_of_offer(identifier: str, scenario: Scenario, catalog: Catalog) -> Off
         offer, shape = found[0], catalog.shapes[found[0].shape]
     rate = inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s)
     bill = bill_of(offer, catalog, scenario.hardware)
-    return OfferFacts(offer, shape, catalog.devices[shape.device], owned, rate, bill)
+    return OfferFacts(offer, shape, catalog.devices[shape.device], owned, rate, bill, grid, drawn_w)
+
+
+def _grid(owned: Owned, offer: Offer, catalog: Catalog) -> Grid | None:
+    """Of what is owned: with the overhead in what the scenario says of carbon, or else as it says of power."""
+    known = catalog.grid_named(offer.region)
+    gco2_per_kwh, pue = (known.gco2_per_kwh, known.pue) if known else (None, 1.0)
+    if owned.gco2_per_kwh is not None:
+        gco2_per_kwh, pue = owned.gco2_per_kwh, 1.0
+    elif owned.power is not None:
+        pue = owned.power.pue
+    if gco2_per_kwh is None:
+        return None
+    return Grid(
+        provider=offer.provider,
+        region=offer.region,
+        gco2_per_kwh=gco2_per_kwh,
+        pue=pue,
+        provenance=offer.provenance,
+    )
 
 
 def _owned_index(identifier: str, scenario: Scenario, catalog: Catalog) -> int | None:

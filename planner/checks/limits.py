@@ -442,10 +442,9 @@ def _spend(holding: Holding) -> int:
 
 
 def _milliwatts(holding: Holding) -> int:
-    device, shape = holding.facts.device, holding.facts.shape
-    if device.tdp_w is None:
+    if holding.facts.power_w is None:
         return UNKNOWN  # unknown power may not be used under a power limit
-    return math.ceil(device.tdp_w * shape.devices * shape.compute_share * 1000) * holding.shapes
+    return math.ceil(holding.facts.power_w * 1000) * holding.shapes
 
 
 def _quotas_of(facts: OfferFacts, scenario: Scenario) -> frozenset[int]:

@@ -16,7 +16,7 @@ RULES = {
     HOURS: "devices × hours that they are held",
     EXPECTED: "the mean over all cases by their probability",
     GIVEN: "worked out from rates or times that the scenario gives",
-    CARBON: "rated power × hours × the carbon of the grid that the catalog names for the place",
+    CARBON: "power drawn, rated where its owner says nothing, × hours × the carbon of the grid of the place",
     CHOSEN: "chosen by the integer program as cheapest within every limit, and verified apart from it",
     PROVEN: "a lower bound that the certificate of the plan proves without a solver",
     SOLVED: "the difference of two plans, each solved to its optimum",

@@ -247,6 +247,11 @@ Power = Annotated[
 Mass = Annotated[
     float, _text_schema("g|kg|t|kt", "5 t"), _quantity(units.parse_mass, "at least 0 and at most 1e9 t", 0, 1e15)
 ]
+CarbonIntensity = Annotated[
+    float,
+    _text_schema("(g|kg|t)/[kM]Wh", "380 g/kWh"),
+    _quantity(units.parse_carbon_intensity, "at least 0 and at most 5 kg/kWh", 0, 5000, hint='write "380 g/kWh"'),
+]
 TokenRate = Annotated[
     float,
     _text_schema("([kMBT] )?tokens/(s|min|h|day)", "2100 tokens/s"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field, model_validator
 
 from planner.scenario.fields import (
+    CarbonIntensity,
     Count,
     Date,
     Effectiveness,
@@ -37,7 +38,9 @@ class Capital(Part):
 class Energy(Part):
     """What the power of one shape costs while it runs."""
 
-    power_w: Watts = Field(alias="watts", description="drawn by one shape")
+    power_w: Watts = Field(
+        alias="watts", description="drawn by one shape; a limit of power or carbon counts it, not what is rated"
+    )
     price_microusd_per_kwh: EnergyPrice = Field(alias="price", description="of energy")
     pue: Effectiveness = Field(description="power of the whole site over that of its machines, at least 1")
 
@@ -59,6 +62,12 @@ class Owned(Part):
         None, alias="sunk", description="what it costs whether it runs or not; told beside the plan, never minimised"
     )
     region: Pattern | None = Field(None, description="where it stands; it counts for regions, residency and carbon")
+    gco2_per_kwh: CarbonIntensity | None = Field(
+        None,
+        alias="carbon",
+        description="emitted for what the machines draw, the building's overhead included; else as grids.csv has it of "
+        "the region",
+    )
     from_date: Date | None = Field(None, alias="from", description="first day that it may be used (wants periods)")
     until_date: Date | None = Field(None, alias="until", description="day from which it is gone (wants periods)")
 

@@ -19,6 +19,7 @@ from planner.units.formatting import (
 from planner.units.parsing import (
     UnitError,
     parse_bytes,
+    parse_carbon_intensity,
     parse_change,
     parse_count,
     parse_duration,
@@ -52,6 +53,7 @@ __all__ = [
     "format_percent",
     "format_rate_bytes",
     "parse_bytes",
+    "parse_carbon_intensity",
     "parse_change",
     "parse_count",
     "parse_duration",

@@ -198,6 +198,20 @@ MASS = Dimension(
     slips={"tonnes": ("t",), "tons": ("t",), "Mg": ("t",)},
     slip_rule="units of mass are g, kg, t",
 )
+CARBON_INTENSITY = Dimension(
+    sample=380,
+    noun="a carbon intensity",
+    wants="a mass of CO2 for each unit of energy",
+    unit_of="a mass and a unit of energy",
+    units={
+        f"{mass}/{energy}": size / kwh
+        for mass, size in (("g", Fraction(1)), ("kg", Fraction(1000)), ("t", Fraction(MICRO)))
+        for energy, kwh in (("kWh", 1), ("MWh", 1000))
+    },
+    examples=("{n} g/kWh",),
+    slips={"g/kwh": ("g/kWh",), "g/KWh": ("g/kWh",), "gCO2/kWh": ("g/kWh",), "gCO2e/kWh": ("g/kWh",)},
+    slip_rule="carbon intensities are written 380 g/kWh",
+)
 FRACTION = Dimension(
     sample=30,
     noun="a share",
@@ -229,6 +243,6 @@ REQUEST_RATE = Dimension(
 )
 
 DIMENSIONS = (
-    MEMORY, TIME, SEQUENCES, DATA_RATE, FLOP_RATE, MONEY, PRICE, ENERGY_PRICE, POWER, MASS, TOKEN_RATE, REQUEST_RATE,
-    TOKENS, FRACTION, PARAMETERS,
+    MEMORY, TIME, SEQUENCES, DATA_RATE, FLOP_RATE, MONEY, PRICE, ENERGY_PRICE, POWER, MASS, CARBON_INTENSITY,
+    TOKEN_RATE, REQUEST_RATE, TOKENS, FRACTION, PARAMETERS,
 )  # fmt: skip

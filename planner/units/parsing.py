@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from planner.units.currency import NO_RATES, Rates, as_if_dollars, currency_named
 from planner.units.dimensions import (
+    CARBON_INTENSITY,
     COUNT,
     DATA_RATE,
     DIMENSIONS,
@@ -339,6 +340,11 @@ def parse_change(value: object, *, field: str = "value") -> float:
 def parse_mass(value: object, *, field: str = "value") -> float:
     """Mass (of CO2), "5 t", in grams."""
     return _float(value, MASS, field)
+
+
+def parse_carbon_intensity(value: object, *, field: str = "value") -> float:
+    """Mass (of CO2) for each unit of energy, "380 g/kWh", in grams per kilowatt-hour."""
+    return _float(value, CARBON_INTENSITY, field)
 
 
 def parse_token_rate(value: object, *, field: str = "value") -> float:

@@ -81,6 +81,8 @@ def test_every_unit_equals_pint(dimension: Dimension, base: str) -> None:
         (units.parse_fraction, "99.9%", 0.999),
         (units.parse_fraction, 0.3, 0.3),
         (units.parse_mass, "5 t", 5e6),
+        (units.parse_carbon_intensity, "380 g/kWh", 380.0),
+        (units.parse_carbon_intensity, "0.38 t/MWh", 380.0),
         (units.parse_token_rate, "2100 tokens/s", 2100.0),
         (units.parse_token_rate, "6 k tokens/min", 100.0),
         (units.parse_request_rate, "16 /s", 16.0),

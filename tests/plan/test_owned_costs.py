@@ -170,3 +170,62 @@ def test_parts_of_a_cost_add_up_to_it() -> None:
         for part, rate in zip(parts, (capital, power, staff)):
             assert abs(part * hour.price_microusd - cost * rate) <= hour.price_microusd
             assert part == 0 or rate
+
+
+# ---- what owned machines draw and emit
+
+
+def emitting(limits: dict[str, Any], **owned: Any) -> Scenario:
+    entry = {"shape": "north/one", "count": 1, **PARTS, **owned}
+    return scenario([job()], hardware={"owned": [entry]}, limits=limits)
+
+
+def drawing(*named: tuple[str, str, float, float]) -> Catalog:
+    """Rent is dear, so that what is owned is taken where it may be."""
+    grids = {(provider, region): (grams, pue) for provider, region, grams, pue in named}
+    return catalog([device()], [shape("north/one", devices=8)], [offer("north/one", 200.0)], grids=grids)
+
+
+@pytest.mark.parametrize(
+    ("owned", "grids", "grams_per_hour"),
+    [
+        ({"carbon": "380 g/kWh"}, (), 10.2 * 380),
+        ({"carbon": "0.38 t/MWh", "region": "r9"}, (("north", "r9", 100.0, 1.1),), 10.2 * 380),
+        ({"region": "r9"}, (("north", "r9", 100.0, 1.1),), 10.2 * 100 * 1.3),
+        ({"region": "r9"}, (("north", "r9", 100.0, 1.1), ("south", "r9", 100.0, 1.1)), 10.2 * 100 * 1.3),
+        ({"region": "r9"}, (("north", "r9", 100.0, 1.1), ("south", "r9", 90.0, 1.1)), None),
+        ({"region": "r8"}, (("north", "r9", 100.0, 1.1),), None),
+        ({}, (), None),
+    ],
+)
+def test_owned_machines_emit_what_they_draw(owned: dict[str, Any], grids: Any, grams_per_hour: float | None) -> None:
+    """They could not be used under a limit of carbon: the grid was looked for at a provider called owned."""
+    known = drawing(("north", "r1", 1.0, 1.0), *grids)
+    document = solved(emitting({"carbon": "1000 t"}, **owned), known)
+    (row,) = document["workloads"][0]["allocations"]
+    assert (row["provider"] == "owned") == (grams_per_hour is not None)
+    if grams_per_hour is not None:
+        assert row["power_w"] == pytest.approx(10_200 * row["count"])
+        assert row["carbon_kg"] == pytest.approx(grams_per_hour * row["hours"] * row["count"] / 1000)
+    else:
+        assert "write carbon: 380 g/kWh there" in json.dumps(document["named"])
+
+
+@pytest.mark.parametrize(("limit", "provider"), [("10.2 kW", "owned"), ("10.1 kW", "north")])
+def test_a_limit_of_power_counts_what_the_owner_says(limit: str, provider: str) -> None:
+    """Eight devices of 700 W stood for a machine that draws 10.2 kW, and for one that draws 3."""
+    document = solved(emitting({"power": limit}), drawing())
+    assert [row["provider"] for row in document["workloads"][0]["allocations"]] == [provider]
+    frugal = solved(emitting({"power": "4 kW"}, power={**PARTS["power"], "watts": 3000}), drawing())
+    assert [row["power_w"] for row in frugal["workloads"][0]["allocations"]] == [3000]
+
+
+def test_offers_of_unknown_grids_are_told_on_the_first_screen() -> None:
+    known = catalog(
+        [device()], offers=[offer(region="r1"), offer(region="r2", dollars=1.0)], grids={("north", "r1"): (400.0, 1.2)}
+    )
+    document = solved(scenario([job()], limits={"carbon": "1000 t"}), known)
+    (told,) = (text for text in document["warnings"] if "grids are unknown" in text or "grids.csv" in text)
+    assert "1 offer of regions" in told
+    assert "north r1" in told
+    assert not [text for text in solved(scenario([job()]), known)["warnings"] if "grids.csv" in text]

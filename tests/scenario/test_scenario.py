@@ -372,7 +372,7 @@ def test_every_key_of_the_architecture_page() -> None:
         "speculative disaggregated arrival_variability load_profile autoscaling api_price trace requests histogram "
         "profile limits estimator",
         models.Hardware: "catalog allow deny regions pricing owned quotas assume_inter_node discounts spot",
-        models.Owned: "shape count price region from until",
+        models.Owned: "shape count price region carbon from until",
         models.Quota: "provider device max_devices region price_model max_shapes",
         models.Limits: "budget max_devices power max_providers spend carbon",
         models.Failures: "mtbf_per_device checkpoint_bandwidth restart detection checkpoint stragglers scale_loss "

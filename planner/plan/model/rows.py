@@ -55,7 +55,7 @@ class Timing(TypedDict):
 
 
 class Energy(TypedDict):
-    """Rated power and carbon of a row."""
+    """Power that a row draws, rated where its owner says nothing, and its carbon."""
 
     power_w: float | None
     carbon_kg: float | None

@@ -13,6 +13,7 @@ from planner.catalog.model import Catalog
 from planner.plan.model.workloads import Workload
 from planner.scenario.schema import Scenario
 
+SHOWN = 5  # grids by name
 OLD_RATE_DAYS = 90  # from which on a rate of a currency may well be another
 
 
@@ -33,6 +34,21 @@ def market_warnings(candidates: Candidates, workloads: Sequence[Workload]) -> It
                 held[row["provider"], row["region"], row["device"]] += row["devices"]
     yield from _beyond_stock(held, catalog)
     yield from _old_rates(scenario, catalog)
+    yield from _unknown_grids(candidates)
+
+
+def _unknown_grids(candidates: Candidates) -> Iterator[str]:
+    """Offers that count for nothing under a limit of carbon, since nobody said what their energy emits."""
+    drops = [(drop.count, drop) for ledger in candidates.ledgers.values() for drop in ledger]
+    left_out = max((count for count, drop in drops if drop.reason == "carbon-unknown"), default=0)
+    if left_out:
+        known = sorted(f"{provider} {region}" for provider, region in candidates.catalog.grids)
+        shown = ", ".join(known[:SHOWN]) + f" and {len(known) - SHOWN} more" * (len(known) > SHOWN)
+        yield (
+            f"where carbon counts, {left_out:,} offer{'s' * (left_out > 1)} of regions whose grids are unknown "
+            f"{'are' if left_out > 1 else 'is'} left out; known: {shown or 'none'}; grids.csv of a catalog of your own "
+            "adds more, and carbon under hardware.owned says it of machines that you own"
+        )
 
 
 def _old_rates(scenario: Scenario, catalog: Catalog) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.candidates.machines import carbon_mg_per_hour, power_w
+from planner.candidates.machines import carbon_mg_per_hour, grid_of, power_w
 
 if TYPE_CHECKING:
     from planner.candidates.offers import Site
@@ -53,7 +53,7 @@ def memory_document(terms: dict[str, float], usable_bytes: float) -> Memory:
 
 
 def energy_document(catalog: Catalog, site: Site, shapes: float, hours: float) -> Energy:
-    """Rated power, and carbon over the hours; None where a fact is missing.
+    """Power drawn, rated where the owner says nothing, and carbon over the hours; None where a fact is missing.
 
     Parameters
     ----------
@@ -66,10 +66,9 @@ def energy_document(catalog: Catalog, site: Site, shapes: float, hours: float) -
     hours
         That they run; only the carbon counts them.  [h]
     """
-    known = site.device.tdp_w is not None
-    grid = (site.offer.provider, site.offer.region) in catalog.grids
+    drawn_w, grid = power_w(site), grid_of(site, catalog)
     carbon = carbon_mg_per_hour(site, catalog) * shapes * hours / 1e6
     return {
-        "power_w": power_w(site) * shapes if known else None,
-        "carbon_kg": carbon if known and grid else None,
+        "power_w": None if drawn_w is None else drawn_w * shapes,
+        "carbon_kg": None if drawn_w is None or grid is None else carbon,
     }
