@@ -112,9 +112,14 @@ def test_spot_that_is_taken_away_wants_spares() -> None:
         fleet = document["workloads"][0]["fleet"]
         assert fleet["availability"]["time_within_spares"] >= 0.999
         assert ("spot" in fleet["availability"]) == (rate != "0 /h")
+        assert any("devices that fail and spot that is taken away, alone" in said for said in document["warnings"])
         found.append((document["summary"]["cost_microusd"], fleet["spare_replicas"]))
     assert found == sorted(found)
     assert found[0][1] < found[1][1] < found[2][1]
+    for rate, told in (("0 /h", 0), ("0.05 /h", 1)):
+        asked = parse_scenario(text.replace("RATE", rate).replace("availability: 99.9 %, ", ""), file="spot.yaml")
+        warnings: Any = api.solve(asked).document["warnings"]
+        assert sum("interruptions a day in all, and no spare" in said for said in warnings) == told
 
 
 @pytest.mark.parametrize("error", [TimeIsUp, KeyboardInterrupt])

@@ -160,14 +160,28 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
         )
     for row in rows:
         yield from _idle_for_errors(fleet, cast("ServingAllocation", row))
-    if fleet.availability is not None:
-        yield (
-            f"{fleet.name}: its availability counts devices that fail, alone: hosts, engines, sellers fail, too, and "
-            "what a seller promises of one machine is not known here"
-        )
+    yield from _outages(question, rows)
     for row in rows:
         if question.tier == "analytic" and "tier" in row and row["tier"]["tag"] in ("inherited", "unfitted"):
             yield _not_measured(question, row)
+
+
+def _outages(question: ServingQuestion, rows: Sequence[Allocation]) -> Iterator[str]:
+    """What an availability leaves out; and spot shapes that are taken away where none is asked for."""
+    fleet, spot = question.fleet, question.scenario.hardware.spot
+    taken = [row for row in rows if row["price_model"] == "spot"]
+    if fleet.availability is not None:
+        yield (
+            f"{fleet.name}: its availability counts devices that fail{' and spot that is taken away' * bool(taken)}, "
+            "alone: hosts, engines, sellers fail, too, and what a seller promises of one machine is not known here"
+        )
+    elif taken and spot is not None and spot.interruptions_per_s:
+        shapes = sum(row["count"] for row in taken)
+        a_day = spot.interruptions_per_s * 86_400 * shapes
+        yield (
+            f"{fleet.name}: {shapes:,} shape{'s' * (shapes > 1)} of it on spot: {a_day:,.1f} interruptions a day in all, "
+            "and no spare is counted for them; availability: 99.9 % counts how long they are gone"
+        )
 
 
 def _in_step(question: ServingQuestion, rows: Sequence[Allocation]) -> bool:
