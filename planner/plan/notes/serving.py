@@ -179,8 +179,8 @@ def _outages(question: ServingQuestion, rows: Sequence[Allocation]) -> Iterator[
         shapes = sum(row["count"] for row in taken)
         a_day = spot.interruptions_per_s * 86_400 * shapes
         yield (
-            f"{fleet.name}: {shapes:,} shape{'s' * (shapes > 1)} of it on spot: {a_day:,.1f} interruptions a day in all, "
-            "and no spare is counted for them; availability: 99.9 % counts how long they are gone"
+            f"{fleet.name}: {shapes:,} shape{'s' * (shapes > 1)} of it on spot: {a_day:,.1f} interruptions a day in "
+            "all, and no spare is counted for them; availability: 99.9 % counts how long they are gone"
         )
 
 
