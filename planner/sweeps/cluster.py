@@ -13,9 +13,10 @@ import concurrent.futures
 import queue
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import islice
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 CONNECT_S = 10.0  # for a scheduler to answer
 WORKERS_S = 30.0  # for a worker to be there
 LOOK_S = 0.5  # after which it is looked whether the scheduler is still there
-IN_FLIGHT = 4  # questions a thread of a worker: one is answered, one waits there, two with the scheduler
+IN_FLIGHT = 8  # questions a thread of a worker: one is answered, the others wait there and with the scheduler
 KILLER = "each worker that was asked it ended before it answered"
 KILLER_HINT = "ask it by itself with plan solve: it may need more memory than a worker has"
 EXTRA = "the scheduler of a cluster is spoken to by dask and distributed, which are not installed"
@@ -119,19 +120,21 @@ class _Cluster:
         suspects: list[Asked] = []
         idle_s, window, looked_s = 0.0, self._window(), time.monotonic()
 
-        def begin(asked: Asked, times: int) -> None:
-            self._times += 1  # a key that was never used: nothing that Dask remembers answers it
-            future = self._client.submit(
-                answered, self._digest, asked[1], key=f"plan-{self._digest[:12]}-{self._times}", pure=False
-            )
-            flying[future] = (asked, times)
-            future.add_done_callback(ready.put)
+        def begin(several: Sequence[Asked], times: int) -> None:
+            """In one message to the scheduler, which costs it as much for one task as for some."""
+            first, self._times = self._times, self._times + len(several)
+            keys = [f"plan-{self._digest[:12]}-{first + n}" for n in range(len(several))]  # never used: none is known
+            asked_each = [asked[1] for asked in several]
+            futures = self._client.map(partial(answered, self._digest), asked_each, key=keys, pure=False)
+            for asked, future in zip(several, futures):
+                flying[future] = (asked, times)
+                future.add_done_callback(ready.put)
 
         while True:
-            while not suspects and len(flying) < window and (asked := next(waiting, None)) is not None:
-                begin(asked, 1)
+            if not suspects and len(flying) <= window // 2 and (some := list(islice(waiting, window - len(flying)))):
+                begin(some, 1)
             if suspects and not flying:  # whose worker died: alone, so that nobody else's question is blamed
-                begin(suspects.pop(), 2)
+                begin([suspects.pop()], 2)
             if not flying:
                 return
             if time.monotonic() - looked_s > WINDOW_S:  # workers come and go
@@ -141,24 +144,37 @@ class _Cluster:
             except queue.Empty:
                 idle_s = self._look(idle_s + LOOK_S)
                 continue
-            idle_s = 0.0
-            asked, times = flying.pop(future)
-            try:
-                answer, error = _came_of(future)
-            except TAKEN:  # a worker died with the answer, or nobody is there any more
-                taken[asked[0]] += 1
-                if taken[asked[0]] > TAKEN_AGAIN or self._client.status != "running":
-                    raise _gone() from None
-                begin(asked, times)
-                continue
-            if error is not None and _killed(error) and times == 1:
-                suspects.append(asked)
-                continue
-            found = answer if error is None else self._failed(error, times)
-            if found is None:
-                begin(asked, times + 1)
-            else:
-                yield asked[0], found
+            idle_s, done = 0.0, [future]
+            while not ready.empty():
+                done.append(ready.get())
+            together = self._together(done)
+            for number, future in enumerate(done):
+                asked, times = flying.pop(future)
+                try:
+                    answer, error = _came_of(future) if together is None else (together[number], None)
+                except TAKEN:  # a worker died with the answer, or nobody is there any more
+                    taken[asked[0]] += 1
+                    if taken[asked[0]] > TAKEN_AGAIN or self._client.status != "running":
+                        raise _gone() from None
+                    begin([asked], times)
+                    continue
+                if error is not None and _killed(error) and times == 1:
+                    suspects.append(asked)
+                    continue
+                found = answer if error is None else self._failed(error, times)
+                if found is None:
+                    begin([asked], times + 1)
+                else:
+                    yield asked[0], found
+
+    def _together(self, done: Sequence[Any]) -> list[Answered] | None:
+        """What several tasks answered, fetched at once; None where one of them has no answer: each is asked then."""
+        if len(done) == 1 or any(future.status != "finished" for future in done):
+            return None
+        try:
+            return list(self._client.gather(list(done)))
+        except (Exception, *TAKEN):  # of which worker, and whether it matters, each tells for itself
+            return None
 
     def _window(self) -> int:
         """Questions in flight: enough for every thread there is."""
