@@ -22,8 +22,8 @@ FEW = (
     "optimize.ways._ways dropped",
     "plan.document._provenance scaled",
     "plan.rows.place.place_document scaled",
-    "analysis.why.reasons.alternatives_of dropped",
-    "analysis.why.reasons.because_of dropped",
+    "plan.reasons.alternatives_of dropped",
+    "plan.reasons.because_of dropped",
 )
 SEEN = {"no matter", "refused", "found", "claims less", "as good", "solve"}
 
@@ -114,8 +114,8 @@ def test_a_sample_of_faults_is_seen(tmp_path: Path) -> None:
         "optimize.ways._ways dropped": "claims less",
         "plan.document._provenance scaled": "found",
         "plan.rows.place.place_document scaled": "refused",
-        "analysis.why.reasons.alternatives_of dropped": "refused",
-        "analysis.why.reasons.because_of dropped": "no matter",
+        "plan.reasons.alternatives_of dropped": "refused",
+        "plan.reasons.because_of dropped": "no matter",
     }
 
 
