@@ -12,6 +12,7 @@ import asyncio
 import concurrent.futures
 import queue
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -112,6 +113,8 @@ class _Cluster:
 
     def __init__(self, client: Any, digest: str, share: Callable[[], object]) -> None:
         self._client, self._digest, self._share, self._times = client, digest, share, 0
+        # others may ask the same scheduler other things of the same: what they ask must not have our names
+        self._run = f"{digest[:12]}-{uuid.uuid4().hex}"
 
     def __call__(self, questions: Iterable[Asked]) -> Iterator[tuple[int, Answered]]:
         waiting, ready = iter(questions), queue.SimpleQueue[Any]()
@@ -123,7 +126,7 @@ class _Cluster:
         def begin(several: Sequence[Asked], times: int) -> None:
             """In one message to the scheduler, which costs it as much for one task as for some."""
             first, self._times = self._times, self._times + len(several)
-            keys = [f"plan-{self._digest[:12]}-{first + n}" for n in range(len(several))]  # never used: none is known
+            keys = [f"plan-{self._run}-{first + n}" for n in range(len(several))]  # never used: none is known
             asked_each = [asked[1] for asked in several]
             futures = self._client.map(partial(answered, self._digest), asked_each, key=keys, pure=False)
             for asked, future in zip(several, futures):

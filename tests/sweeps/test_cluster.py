@@ -195,6 +195,22 @@ def test_two_sweeps_of_the_same_at_once(tmp_path: Path) -> None:
     assert [found[number].row for number in range(12)] == [row(float(number)) for number in range(12)]
 
 
+@needs_dask
+def test_two_sweeps_of_other_questions_at_once(tmp_path: Path) -> None:
+    """Tasks of both had the same names on the scheduler, which gave each the answers of who came first."""
+    (tmp_path / "asked").mkdir()
+    slow = Counting(tmp_path / "asked", slow_s=0.1)
+    ours, theirs = list(enumerate(questions(6))), [(number, Question(seed=100 + number)) for number in range(6)]
+    with (
+        loopback(tmp_path, 1) as made,
+        cluster(slow, made.address, "e" * 64) as runner,
+        cluster(slow, made.address, "e" * 64) as other,
+    ):
+        found = list(zip(runner(ours), other(theirs)))
+    assert {one[0]: one[1].row["cost_usd"] for one, _ in found} == {number: float(number) for number in range(6)}
+    assert {one[0]: one[1].row["cost_usd"] for _, one in found} == {number: 100.0 + number for number in range(6)}
+
+
 def no_memory(asked: Question) -> Answered:
     raise MemoryError
 
