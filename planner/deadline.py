@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -72,9 +73,9 @@ class Deadline:
         return self.left_s() <= 0.0
 
     def spent(self) -> float:
-        """Share of the time for work that is gone: 1 and more when it is up."""
+        """Share of the time for work that is gone: 1 and more when it is up, without end where there was none."""
         given_s = self.due_s - self.began_s
-        return (self.clock() - self.began_s) / given_s if given_s > 0 else 1.0
+        return (self.clock() - self.began_s) / given_s if given_s > 0 else math.inf
 
     def slowed(self, by: float) -> Deadline:
         """With so many times as much kept back: there are several plans, or work takes long on a busy machine."""

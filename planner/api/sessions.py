@@ -19,7 +19,7 @@ from planner.answers import Plan
 from planner.api.checking import case_problems
 from planner.api.taking import ScenarioLike, catalog_of, scenario_of
 from planner.brief import brief
-from planner.candidates.patience import Spent, endless
+from planner.candidates.patience import LATEST, Spent, endless
 from planner.candidates.plainer import Plainer
 from planner.candidates.program import MOST_SHARE, SHARE
 from planner.candidates.reprice import cost_at, repriceable
@@ -175,7 +175,7 @@ class Session:
         limit, shared = Deadline.of(self._time_limit), isinstance(self._time_limit, Deadline)
         self.options["time_limit_s"] = None if limit is None else limit.slowed(self._slowness)
         if limit is not None and (lists or not shared):
-            self._listing = limit.portion(1.0 if lists and not shared else LISTING_SHARE)
+            self._listing = limit.portion(1.0 / LATEST if lists and not shared else LISTING_SHARE)
 
     def _first_listed(self) -> Candidates:
         """The ways of the scenario; under a time limit also how long a busy machine takes to write plans down."""

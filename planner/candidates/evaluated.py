@@ -148,7 +148,7 @@ def evaluated(workload: Workload, arch: Architecture, around: Around, market: Ca
         fleet = resolve_serving(workload, arch, scenario, market, around.recall)
         fleet = replace(fleet, involved=involved, more_mixes=around.more_mixes.get(workload.name, ()))
         lasting = _lasting(workload, sites, ledger)
-        found = [] if patience.out(workload.name) else lasting
+        found = [] if patience.out(workload.name, lambda: False) else lasting
         served = serving_table(fleet, found, ledger, lambda: patience.over(workload.name))
         return Evaluated(
             workload=workload, arch=arch, around=around, question=fleet, table=served, median=served, ledger=ledger

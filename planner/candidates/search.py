@@ -166,8 +166,8 @@ def enumerate_candidates(
         Of another scenario: the ways of a workload that is as it was, where nothing else changed that they depend
         on, are taken from there.
     spent
-        Share of the time for it that is gone. Each workload has an equal part, those cut then what the others left:
-        what it does not come to is left out, and `cut` names it.
+        Share of the time for it that is gone; which workload may use how much: `patience.Patience`. What one does
+        not come to is left out, and `cut` names it.
     tie_share
         Of the cost, within which costs are equal.
     plainer

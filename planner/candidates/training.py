@@ -14,7 +14,7 @@ the same evaluation, chosen from again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,13 +28,13 @@ from planner.candidates.patience import Patience
 from planner.candidates.switching import with_switches
 from planner.candidates.ties import plain_training
 from planner.candidates.training_choice import busy_s, fastest, least_times
-from planner.candidates.training_fit import AT_ONCE, Fitting, Level, Looked, Search, look, percentile, tell
+from planner.candidates.training_fit import AT_ONCE, Fitting, Level, Looked, Search, look, percentile
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Part, TrainingTable, priced
 from planner.carriers import dataclass
 from planner.estimate.terms import Terms
 from planner.estimate.training import OnMachine, Timed, is_analytic, run_seconds, training_times
-from planner.units import format_duration
+from planner.units import format_bytes, format_duration
 
 __all__ = ["TrainingTable", "percentile", "training_table", "training_tables"]
 
@@ -91,13 +91,15 @@ def training_tables(
     The two tables; one and the same where nothing tells them apart.
     """
 
-    def out() -> bool:
-        return patience is not None and patience.out(question.job.name)
+    def out(found: Callable[[], bool]) -> bool:
+        return patience is not None and patience.out(question.job.name, found)
 
     offloads = bool(question.job.offload)
     groups = group_by_physics(_able_sites(question, sites, ledger), host_memory=offloads)
     counts = [node_counts(question, group, ledger) for group in groups]
-    able = [] if out() else [Search.of(question, group, some) for group, some in zip(groups, counts) if some]
+    able = (
+        [] if out(lambda: False) else [Search.of(question, group, some) for group, some in zip(groups, counts) if some]
+    )
     looked, fitting = look(question, able, out, every_layout=every_layout)
     found = [
         _chosen(question, one, ledger, every_layout=every_layout)
@@ -109,6 +111,32 @@ def training_tables(
         return asked, asked
     median = priced(question, [parts[-1] for parts in found], Ledger(workload=ledger.workload))
     return asked, with_switches(question, median, levels[-1])
+
+
+def _tell(fitting: Fitting, ledger: Ledger) -> None:
+    """What did not fit at the confidence asked for, on record, and how many layouts were looked at."""
+    search, level, fit = fitting.search, fitting.levels[0], fitting.fit
+    if fit is None:
+        return
+    ledger.layouts_seen += sum(fit.seen.get(count, 0) for count in search.counts)
+    found: dict[str, tuple[int, float]] = {}
+    for count in search.counts:
+        for reason, many, miss in fit.missed.get(count, ()):
+            before, nearest = found.get(reason, (0, np.inf))
+            found[reason] = before + many, min(nearest, miss)
+    for reason, (many, miss) in found.items():
+        if reason in ("slower", "no-program", "unadvised"):
+            ledger.drop(reason, "layouts", many)
+            continue
+        text = f"needs {format_bytes(miss)} less per device{_where(search.group[0], level, reason)}"
+        ledger.drop(reason, "layouts", many, nearest=text, miss=miss, on=names_on(search.group))
+
+
+def _where(site: Site, level: Level, reason: str) -> str:
+    if reason == "host-memory":
+        return f" in the hosts of {site.shape.id}"
+    at = f" at {percentile(level.confidence)}" if level.memory_margin > 1 else ""
+    return f"{at} on {site.device.id} ({format_bytes(site.usable_bytes)} usable)"
 
 
 def _able_sites(question: TrainingQuestion, sites: Sequence[Site], ledger: Ledger) -> Iterator[Site]:
@@ -241,7 +269,7 @@ def _chosen(question: TrainingQuestion, timed: _Timed, ledger: Ledger, *, every_
         ledger,
         *(Ledger(workload=ledger.workload) for _ in fitting.levels[1:]),
     ]  # what the median drops is not told
-    tell(fitting, ledger)
+    _tell(fitting, ledger)
     if not len(fitting.rows):
         return [Part.empty(fitting.search.group)] * len(fitting.levels)
     return [

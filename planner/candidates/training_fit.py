@@ -26,8 +26,7 @@ from planner.candidates.layouts import (
     tried_around,
     unadvised,
 )
-from planner.candidates.ledger import Ledger
-from planner.candidates.offers import Site, names_on
+from planner.candidates.offers import Site
 from planner.candidates.ties import plain_training
 from planner.candidates.training_choice import least_policies, policy_runs
 from planner.candidates.training_question import TrainingQuestion
@@ -40,14 +39,14 @@ from planner.estimate.resolve import host_bytes_per_device
 from planner.estimate.software import on_gpus, open_can, programs_of
 from planner.estimate.step_distinct import Ways
 from planner.estimate.terms import Terms
-from planner.estimate.training import OnMachine, is_analytic, pace_s, step_seconds, training_memory
+from planner.estimate.training import OnMachine, is_analytic, pace_s, step_seconds, training_memory, training_times
 from planner.estimate.training_memory import host_bytes
 from planner.estimate.training_spec import TrainingSpec
-from planner.units import format_bytes
 
 Rows = NDArray[np.int64]
 Misses: TypeAlias = tuple[tuple[str, int, float], ...]  # reason, how many, and how far off the nearest is
 
+Out: TypeAlias = Callable[[Callable[[], bool]], bool]  # whether no time is left, if there is a way already
 AT_ONCE = 1 << 17  # layouts on machines that are timed at once
 MOST_SPLITS = 8  # of each count of shapes, beside which finer sizes are tried
 NEIGHBOURHOOD = 0.06  # relative, of times: finer sizes are tried beside layouts so much slower than the fastest
@@ -88,6 +87,13 @@ class Search:
     def domain(self) -> int:
         """Devices that tensor parallelism may span."""
         return self.group[0].domain
+
+    @property
+    def microusd_per_flop(self) -> float:
+        """What computing costs at the least price, if at the peak."""
+        least = min(site.offer.price_microusd_per_hour for site in self.group) / self.group[0].shape.devices
+        peak = float(np.max(self.machine.peak_flop_per_s))
+        return least / 3600.0 / peak if peak > 0 else np.inf
 
     @property
     def device_counts(self) -> list[int]:
@@ -176,7 +182,7 @@ class _Evaluated:
 
 
 def look(
-    question: TrainingQuestion, searches: Sequence[Search], out: Callable[[], bool], *, every_layout: bool
+    question: TrainingQuestion, searches: Sequence[Search], out: Out, *, every_layout: bool
 ) -> tuple[Looked, list[Fitting]]:
     """What fits each of some machines on its counts of shapes.
 
@@ -187,7 +193,8 @@ def look(
     searches
         Machines and counts.
     out
-        Whether there is no time left; machines that were not looked at by then have no layouts.
+        Whether there is no time left, once there is a layout that is on time. Machines that were not looked at by
+        then have no layouts; those that compute for the least money come first.
     every_layout
         Also layouts that take longer than another one for no less memory, and nothing between the usual sizes; the
         seconds of a step are left out.
@@ -216,35 +223,9 @@ def look(
         looked = _grown(question, looked, missing, out, every_layout=every_layout)
         if looked.nbytes > MOST_KEPT_BYTES:  # machines at other confidences, or of another time, go
             looked = _with(_nothing(), looked, {at: looked.on[at] for at in told if at in looked.on})
-        if not out():
+        if not out(lambda: True):
             question.recall.keep(key, looked, nbytes=looked.nbytes)
     return looked, [_asked_for(looked, *each) for each in zip(searches, levels, told)]
-
-
-def tell(fitting: Fitting, ledger: Ledger) -> None:
-    """What did not fit at the confidence asked for, on record, and how many layouts were looked at."""
-    search, level, fit = fitting.search, fitting.levels[0], fitting.fit
-    if fit is None:
-        return
-    ledger.layouts_seen += sum(fit.seen.get(count, 0) for count in search.counts)
-    found: dict[str, tuple[int, float]] = {}
-    for count in search.counts:
-        for reason, many, miss in fit.missed.get(count, ()):
-            before, nearest = found.get(reason, (0, np.inf))
-            found[reason] = before + many, min(nearest, miss)
-    for reason, (many, miss) in found.items():
-        if reason in ("slower", "no-program", "unadvised"):
-            ledger.drop(reason, "layouts", many)
-            continue
-        text = f"needs {format_bytes(miss)} less per device{_where(search.group[0], level, reason)}"
-        ledger.drop(reason, "layouts", many, nearest=text, miss=miss, on=names_on(search.group))
-
-
-def _where(site: Site, level: Level, reason: str) -> str:
-    if reason == "host-memory":
-        return f" in the hosts of {site.shape.id}"
-    at = f" at {percentile(level.confidence)}" if level.memory_margin > 1 else ""
-    return f"{at} on {site.device.id} ({format_bytes(site.usable_bytes)} usable)"
 
 
 def percentile(confidence: float) -> str:
@@ -296,15 +277,16 @@ def _grown(
     question: TrainingQuestion,
     known: Looked,
     missing: Mapping[bytes, tuple[Search, list[Level]]],
-    out: Callable[[], bool],
+    out: Out,
     *,
     every_layout: bool,
 ) -> Looked:
     """With machines and counts that are missing."""
     coarse = _evaluated(question, [search for search, _ in missing.values()])
-    fits = dict(_fits(question, coarse, missing, out, {}, every_layout=every_layout))
+    known_fits = dict(_fits(question, coarse, missing, out, {}, every_layout=every_layout))
+    fits = {told: known_fits[told] for told in missing if told in known_fits}
     found = [(coarse, fits)]
-    if not every_layout:
+    if not every_layout and not out(lambda: True):
         near = {told: _near(question, coarse, missing[told][0], fit) for told, fit in fits.items()}
         finer, numbers = _finer(question, [missing[told][0] for told in fits], coarse, near)
         if finer is not None:
@@ -421,7 +403,7 @@ def _fits(
     question: TrainingQuestion,
     evaluated: _Evaluated,
     missing: Mapping[bytes, tuple[Search, list[Level]]],
-    out: Callable[[], bool],
+    out: Out,
     near: Mapping[bytes, Rows],
     *,
     every_layout: bool,
@@ -433,20 +415,39 @@ def _fits(
             return waiting.items()
         return _with_steps(question, evaluated, missing, waiting)
 
+    on_time, unsure = bool(near), dict[bytes, Fit]()
+
+    def found() -> bool:
+        nonlocal on_time
+        on_time = on_time or any(_on_time(question, evaluated, *missing[told], fit) for told, fit in unsure.items())
+        unsure.clear()
+        return on_time
+
     waiting: dict[bytes, Fit] = {}
     listed: dict[object, Rows] = {}
-    for told, (search, levels) in missing.items():
-        if out():
+    for told, (search, levels) in sorted(missing.items(), key=lambda one: one[1][0].microusd_per_flop):
+        if out(found):
             break
         which = (tuple(search.device_counts), search.domain)
         if which not in listed:
             listed[which] = _rows_on(evaluated, search, question.involved)
         rows = _beside(evaluated, listed[which], near[told]) if near else listed[which]
-        waiting[told] = _fit(question, search, levels, evaluated, rows, every_layout=every_layout)
+        unsure[told] = waiting[told] = _fit(question, search, levels, evaluated, rows, every_layout=every_layout)
         if sum(len(one.rows) for one in waiting.values()) >= AT_ONCE:
             yield from done()
             waiting = {}
     yield from done()
+
+
+def _on_time(
+    question: TrainingQuestion, evaluated: _Evaluated, search: Search, levels: Sequence[Level], fit: Fit
+) -> bool:
+    """Whether some layout that fits a machine at the confidence asked for is known to be on time there."""
+    if search.group[0].spot or not len(fit.rows):
+        return False
+    (timed,) = training_times(question.arch, evaluated.layout, evaluated.ways, [search.on(fit.rows)])
+    finish_s = timed.terms.total[timed.first : timed.first + len(fit.rows)] * levels[0].time_margin
+    return bool((finish_s[fit.fits[0]] <= question.latest_s).any())
 
 
 def _rows_on(evaluated: _Evaluated, search: Search, involved: int | None) -> Rows:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from planner.brief import brief
 from planner.carriers import dataclass
+from planner.deadline import MORE_TIME
 from planner.units import format_money
 
 IntArray = NDArray[np.int64]
@@ -106,10 +107,14 @@ def as_far_as_listed(solution: Solution, cut: Sequence[str]) -> Solution:
     """The solution of a program that lacks ways to run some workloads, for lack of time: it proves nothing."""
     if not cut or solution.status is Status.FAILED:
         return solution
-    message = f"{LISTING_ENDED} {', '.join(cut)}: what was not listed may cost less"
     known = replace(solution, bound_microusd=None, gap=None, stopped_by=solution.stopped_by or "time-limit")
-    status = Status.FEASIBLE if solution.has_plan else Status.STOPPED
-    return replace(known, status=status, messages=(*solution.messages, message))
+    ended = f"{LISTING_ENDED} {', '.join(cut)}:"
+    if solution.has_plan:
+        message = f"{ended} what was not listed may cost less"
+        return replace(known, status=Status.FEASIBLE, messages=(*solution.messages, message))
+    # what is missing in a program without all ways says nothing of the question
+    messages = () if solution.status is Status.INFEASIBLE else solution.messages
+    return replace(known, status=Status.STOPPED, messages=(*messages, f"{ended} {MORE_TIME}"))
 
 
 def uninterrupted(solution: Solution) -> Solution:
