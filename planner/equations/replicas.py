@@ -123,6 +123,9 @@ def replica_availability(
     return one ** as_float(devices)
 
 
+_NEVER = -60.0  # logarithm of a probability that adds nothing to one
+
+
 @equation("EQ-SRV-34")
 def share_of_time_within_spares(
     replicas: FloatOrArray,
@@ -177,10 +180,15 @@ def share_of_time_within_spares(
     nodes = np.ceil(count / each)
     total = np.zeros(np.broadcast_shapes(count.shape, up.shape, spares.shape, there.shape, each.shape))
     most = int(np.max(spares // each, initial=0)) if (there < 1).any() else 0
-    for gone in range(most + 1):
-        left = np.maximum(count - each * gone, 0.0)
-        alone = _at_most(left, np.maximum(spares - each * gone, 0.0), up)
-        total = total + np.where(each * gone <= spares, _exactly(nodes, gone, there) * alone, 0.0)
+    with np.errstate(divide="ignore"):
+        lost, log_exactly = np.log((1 - there) / there), nodes * np.log(there)  # of a node; that so many are gone
+        for gone in range(most + 1):
+            if (gone > nodes * (1 - there)).all() and (log_exactly < _NEVER).all():
+                break  # ever less often from here on
+            left = np.maximum(count - each * gone, 0.0)
+            alone = _at_most(left, np.maximum(spares - each * gone, 0.0), up)
+            total = total + np.where(each * gone <= spares, np.exp(log_exactly) * alone, 0.0)
+            log_exactly = log_exactly + np.log(np.maximum(nodes - gone, 0.0) / (gone + 1)) + lost
     return np.minimum(total, 1.0)
 
 
@@ -195,10 +203,3 @@ def _at_most(count: FloatOrArray, most: FloatOrArray, up: FloatOrArray) -> Float
         terms = np.exp(np.concatenate([first, first + np.cumsum(steps, axis=-1)], axis=-1))
     total = np.where(down <= most[..., None], terms, 0.0).sum(axis=-1)
     return np.where(up > 0, np.minimum(total, 1.0), np.where(most >= count, 1.0, 0.0))
-
-
-def _exactly(count: FloatOrArray, down: int, up: FloatOrArray) -> FloatOrArray:
-    """P[Binomial(count, 1 - up) = down] of an up above 0."""
-    with np.errstate(divide="ignore"):
-        ways = [np.log(np.maximum(count - one, 0.0) / (one + 1) * (1 - as_float(up))) for one in range(down)]
-        return as_float(np.exp(np.sum(ways, axis=0) + np.maximum(count - down, 0.0) * np.log(up)))

@@ -232,3 +232,21 @@ def test_a_million_spares_need_not_a_million_terms(monkeypatch: pytest.MonkeyPat
     told = share_of_time_within_spares(np.array([10**6, 3]), np.array([10**6, 1]), np.array([0.9999, 0.5]))
     assert told == pytest.approx([1.0, 0.5])
     assert len(asked) < 2000
+
+
+@pytest.mark.parametrize(("replicas", "spares"), [(4, 2), (100, 20), (1000, 30), (20_000, 300), (20_000, 999)])
+def test_replicas_lost_with_their_nodes_are_a_sum_of_two_binomials(replicas: int, spares: int) -> None:
+    """Eight on a node that is away 1 % of the time, summed in full: what hardly ever happens may be left out, no more."""
+    up, there, each = 0.999, 0.99, 8
+
+    def log_binomial(count: int, down: int, alive: float) -> float:
+        ways = math.lgamma(count + 1) - math.lgamma(down + 1) - math.lgamma(count - down + 1)
+        return ways + down * math.log(1 - alive) + (count - down) * math.log(alive)
+
+    nodes, total = -(-replicas // each), 0.0
+    for gone in range(min(spares // each, nodes) + 1):
+        left, most = max(replicas - each * gone, 0), spares - each * gone
+        alone = sum(math.exp(log_binomial(left, down, up)) for down in range(min(most, left) + 1))
+        total += math.exp(log_binomial(nodes, gone, there)) * alone
+    told = float(share_of_time_within_spares(replicas, spares, up, there, each))
+    assert told == pytest.approx(min(total, 1.0), rel=1e-9)
