@@ -62,11 +62,10 @@ ADDING = (
      "allows by default and whether others start it",
      ("planner/export/registry.py", "planner/cli/export.py", "planner/export/trainers.py",
       "planner/estimate/engines.py", "planner/export/planned_engine.py")),
-    ("a cell of a row", "its type, its value, its check and what the verifier calls it, its column, where it is from, "
-     "its words; of a fleet whose rates are given, that it is not known",
-     ("planner/plan/model/rows.py", "planner/plan/rows/place.py", "planner/checks/cells.py",
-      "planner/checks/leaves.py", "planner/report/csv.py", "planner/report/trace/allocation.py",
-      "planner/report/plan_view.py", "planner/plan/rows/given.py", "planner/checks/given.py")),
+    ("a cell of a row", "its type, its value, its check; its column, where it is from, its words; of others than "
+     "those of `Energy` also what the verifier calls it (`checks/leaves.py`)",
+     ("planner/plan/model/rows.py", "planner/plan/rows/place.py", "planner/checks/cells.py", "planner/report/csv.py",
+      "planner/report/trace/allocation.py", "planner/report/plan_view.py")),
 )  # fmt: skip
 
 
