@@ -32,29 +32,40 @@ function for each part; [`estimate/step.py`](../planner/estimate/step.py) adds t
 layouts. [`candidates/training.py`](../planner/candidates/training.py) lists the layouts that fit, with that time and
 what it costs, as columns; [`optimize/build.py`](../planner/optimize/build.py) makes the program of them and a solver
 process chooses. [`plan/rows/allocations.py`](../planner/plan/rows/allocations.py) writes the chosen column with each
-named part and its equation; [`verify/allocation.py`](../planner/checks/allocation.py) works them out anew from the
+named part and its equation; [`checks/allocation.py`](../planner/checks/allocation.py) works them out anew from the
 scenario, the catalog and the same equations, and nothing else;
 [`report/screen.py`](../planner/report/screen.py) and its like only draw what the document says."""
 
 ADDING = (
     ("a device", "a file in `hardware/devices`, or `devices:` of a catalog of one's own; no code",
      ("hardware/devices", "hardware/shapes", "hardware/offers")),
-    ("a limit on a resource", "its key, its coefficient of a column, its words, its check, how it is loosened",
-     ("planner/scenario/schema.py", "planner/candidates/limits.py", "planner/plan/rows/limits.py",
-      "planner/checks/limits.py", "planner/analysis/why/settings.py")),
-    ("a price model", "its name, how it is bought, what is due when",
-     ("planner/scenario/terms.py", "planner/candidates/contracts.py", "planner/checks/contracts.py",
-      "planner/budget/charges.py")),
+    ("a limit on a resource", "its key and its unit, its coefficient of a column, its check; how it is told and "
+     "loosened follows from the unit",
+     ("planner/scenario/schema.py", "planner/candidates/limits.py", "planner/checks/limits.py")),
+    ("a commitment", "its name in the catalog and in scenarios with its term, how it reads, and that `plan reserve` "
+     "takes it",
+     ("planner/catalog/offers.py", "planner/scenario/terms.py", "planner/report/schedule_view.py",
+      "planner/cli/reserve.py")),
+    ("another price model", "its name in the catalog and in scenarios; by the hour: that it is metered, and where it "
+     "trains or serves; ahead: how it is bought, and what is due when",
+     ("planner/catalog/offers.py", "planner/scenario/terms.py", "planner/estimate/market.py",
+      "planner/candidates/contracts.py", "planner/checks/contracts.py", "planner/budget/charges.py")),
+    ("a flag of all commands", "its option and what it does, and its place in the help",
+     ("planner/cli/frame.py", "planner/cli/layout.py")),
     ("a key of a scenario", "a field with its unit and description (the docs page and the JSON Schema are made of it), "
      "and the place where it acts; a key that does not act is refused",
      ("planner/scenario/training_job.py", "planner/scenario/serving_fleet.py", "planner/scenario/checks.py")),
     ("a term of the step time", "an equation with its source, its place in the sum, its title in a plan",
      ("planner/equations/step_time.py", "planner/estimate/step.py", "planner/plan/rows/term_sources.py")),
-    ("an export format", "a module that writes it, and its line in the registry; what its program accepts is recorded "
-     "in `tests/export/recorded`", ("planner/export/registry.py", "planner/export/trainers.py")),
-    ("a cell of a report", "its type, its value, its check, its words",
-     ("planner/plan/model/rows.py", "planner/plan/rows/allocations.py", "planner/checks/cells.py",
-      "planner/report/plan_words.py")),
+    ("an export format", "a module that writes it, its line in the registry, its word on the command line; what its "
+     "program accepts is recorded in `tests/export/recorded`; of a trainer also when it is taken, of an engine what it "
+     "allows by default and whether others start it",
+     ("planner/export/registry.py", "planner/cli/export.py", "planner/export/trainers.py",
+      "planner/estimate/engines.py", "planner/export/planned_engine.py")),
+    ("a cell of a row", "its type, its value, its check; its column, where it is from, its words; of others than "
+     "those of `Energy` also what the verifier calls it (`checks/leaves.py`)",
+     ("planner/plan/model/rows.py", "planner/plan/rows/place.py", "planner/checks/cells.py", "planner/report/csv.py",
+      "planner/report/trace/allocation.py", "planner/report/plan_view.py")),
 )  # fmt: skip
 
 

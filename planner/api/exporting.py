@@ -32,7 +32,7 @@ def export_plan(
     plan
         A plan, its document or the path of its file.
     form
-        torchrun, torchtitan, deepspeed, trl, axolotl, maxtext, slurm, vllm, sglang, llama.cpp, skypilot or kubernetes.
+        A name of `planner.export.FORMATS`, such as torchrun, vllm or kubernetes.
     catalog
         That the plan was made with; default as the plan says.
     workload

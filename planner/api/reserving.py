@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from planner.answers.reserve import Reserve
 from planner.api.sessions import Session
 from planner.api.taking import ScenarioLike, catalog_of, scenario_of
-from planner.candidates.contracts import TERM_HOURS
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline
 from planner.errors import UsageError
 from planner.estimate.market import METERED
 from planner.scenario.schema import Scenario
+from planner.scenario.terms import COMMITMENT_HOURS
 from planner.spelling import closest
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from planner.plan.model.bought import Contract
     from planner.plan.model.plan import PlanDocument
 
-COMMITMENTS = ("commitment_1y", "commitment_3y", "block")
+COMMITMENTS = (*COMMITMENT_HOURS, "block")
 QUARTER_HOURS = 2190.0  # of commitments that may begin at other times: a plan decides these quarter by quarter
 FALL = 0.3  # of demand, and of prices
 BLOCK_HOURS = 8760.0  # a year of load, which blocks of days or months are taken in
@@ -51,7 +51,7 @@ def reserve(
     scenario
         The question; its own `hardware.pricing` says what else may be rented.
     terms
-        Price models of commitments: commitment_1y, commitment_3y, block.
+        Price models that are bought ahead: commitments such as commitment_1y, and block.
     otherwise
         Also solve for 30 % less demand, prices 30 % lower, and an end half-way, with what was reserved kept.
     solver, gap, time_limit_s, threads, seed, allow_suspect
@@ -78,7 +78,7 @@ def reserve(
     rented = [model for model in scenario.hardware.pricing if model in METERED] or ["on_demand"]
     sold = {offer.price_model for offer in catalog.offers}
     taken = [term for term in terms if term in sold]
-    lasting = {} if scenario.periods_s is not None else {"horizon": f"{max(TERM_HOURS.values()):.17g} h"}
+    lasting = {} if scenario.periods_s is not None else {"horizon": f"{max(COMMITMENT_HOURS.values()):.17g} h"}
     asked = scenario.with_({**lasting, "hardware.pricing": [*rented, *taken]})
     rows = break_evens(asked, catalog, taken, suspect=allow_suspect)
     offered = {row["price_model"] for row in rows}
@@ -125,7 +125,7 @@ def _together(
 def _term(
     scenario: Scenario, catalog: Catalog, model: str, rented: Sequence[str], otherwise: bool, options: Mapping[str, Any]
 ) -> Term:
-    hours = scenario.horizon_s / 3600 if scenario.periods_s is not None else TERM_HOURS.get(model, BLOCK_HOURS)
+    hours = scenario.horizon_s / 3600 if scenario.periods_s is not None else COMMITMENT_HOURS.get(model, BLOCK_HOURS)
     lasting = scenario.with_({"horizon": f"{hours:.17g} h", "hardware.pricing": rented})
     alone = Session(lasting, catalog, **options)
     steady = alone.solve().document

@@ -20,10 +20,7 @@ from planner.catalog.model import Catalog, Offer, Provenance
 from planner.estimate.market import is_own_contract
 from planner.estimate.resolve import inter_node_rate
 from planner.scenario.schema import Scenario
-
-COMMITMENTS = ("commitment_1y", "commitment_3y")
-CONTRACTS = (*COMMITMENTS, "block", "calendar")
-TERM_HOURS = {"commitment_1y": 8760.0, "commitment_3y": 26280.0}
+from planner.scenario.terms import COMMITMENT_HOURS, RESERVING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +56,7 @@ def pools_of(scenario: Scenario, catalog: Catalog, *, allow_suspect: bool = Fals
     offers = list(usable_offers(scenario, catalog, allow_suspect=allow_suspect))
     contracts: dict[tuple[str, str, str, str], list[Offer]] = {}
     for offer in offers:
-        if offer.price_model in CONTRACTS:
+        if offer.price_model in RESERVING:
             contracts.setdefault((offer.provider, offer.region, offer.zone, offer.shape), []).append(offer)
     steady = [offer for offer in offers if offer.price_model == "on_demand"]
     pools = [
@@ -170,7 +167,7 @@ def supplies_of(number: int, pool: Pool, grid: Grid, *, prorate: bool) -> Iterat
         Of a contract that begins with the plan only the part within the horizon counts; False: the whole fee.
     """
     for offer in pool.contracts:
-        if offer.price_model in COMMITMENTS:
+        if offer.price_model in COMMITMENT_HOURS:
             yield from _commitments(number, offer, grid, prorate)
         else:
             yield from _blocks(number, offer, grid, prorate)
@@ -178,7 +175,7 @@ def supplies_of(number: int, pool: Pool, grid: Grid, *, prorate: bool) -> Iterat
 
 def _commitments(number: int, offer: Offer, grid: Grid, prorate: bool) -> Iterator[Supply]:
     """One for each start; of those that cost the same and reach the horizon only the earliest."""
-    hours = offer.min_term_hours or TERM_HOURS[offer.price_model]
+    hours = offer.min_term_hours or COMMITMENT_HOURS[offer.price_model]
     for start in range(grid.periods):
         found = _supply(number, offer, grid, start, hours, prorate)
         if found.stop > start:

@@ -363,9 +363,9 @@ def bar_of(question: TrainingQuestion, table: TrainingTable) -> Bar:
     """
     scenario, limits = question.scenario, question.scenario.limits
     several = len(scenario.workloads) > 1 or question.job.count > 1
-    held: list[object] = [limits.power_w, limits.spend_microusd_per_hour, limits.carbon_g, limits.sites or None]
-    held += [limits.max_providers, scenario.hardware.quotas or None] if several else []
-    if scenario.objective[0] != "cost" or any(one is not None for one in held):
+    harmless = {"limits.budget", "limits.max_devices", *(() if several else ("limits.max_providers",))}
+    held = not harmless.issuperset(limits.whole) or (several and scenario.hardware.quotas)
+    if scenario.objective[0] != "cost" or held:
         return Bar(devices=np.zeros(0, dtype=np.int64), least_microusd=np.zeros(0))
     free = [row for row, site in enumerate(table.sites) if not several or site.offer.max_shapes is None]
     devices = np.array([int(table.nodes[row]) * table.sites[row].shape.devices for row in free], dtype=np.int64)

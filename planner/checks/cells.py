@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from planner.estimate.demand import TrainingDemand
     from planner.plan.model.rows import Energy, Memory, Speed, TrainingAllocation
 
+NO_ENERGY: Energy = {"power_w": None, "carbon_kg": None}  # of what nobody knows the power of
+
 
 def place_cells(offer: Offer, shape: Shape) -> Mapping[str, object]:
     """Where a row stands, and where its price comes from."""
@@ -156,7 +158,7 @@ def energy_cells(catalog: Catalog, facts: OfferFacts, shapes: float, hours: floa
         How long they draw that power.  [h]
     """
     if facts.power_w is None:
-        return {"power_w": None, "carbon_kg": None}
+        return NO_ENERGY
     power_w = facts.power_w * shapes
     rented = facts.owned is None
     grid = catalog.grids.get((facts.offer.provider, facts.offer.region)) if rented else facts.grid

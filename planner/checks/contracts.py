@@ -15,12 +15,12 @@ from planner.catalog.regions import region_matches
 from planner.checks.calendar import Grid, counted, grid_of, held_by
 from planner.checks.dates import date_after, owned_nodes, owned_window_s
 from planner.checks.exact import exact_cost
-from planner.checks.facts import CONTRACTS, RESERVED, OfferFacts, facts_of_row, jobs_of, pool_of_row
+from planner.checks.facts import RESERVED, OfferFacts, facts_of_row, jobs_of, pool_of_row
 from planner.checks.findings import TOLERANCE, Finding, cell_findings
 from planner.checks.pools import Pool, period_hours, pool_cells, rent_microusd_per_hour, shares_of, use_cells
 from planner.estimate.market import is_own_contract
 from planner.scenario.schema import Scenario
-from planner.scenario.terms import COMMITMENT_HOURS
+from planner.scenario.terms import COMMITMENT_HOURS, RESERVING
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import Contract, PoolPlace, Schedule, Spend
@@ -92,7 +92,7 @@ def _contract(contract: Contract, offer: Offer, scenario: Scenario, catalog: Cat
         yield Finding("wrong-contract", f"{where}: it stands in {offer.zone!r}, its pool in {contract['zone']!r}")
     if contract["count"] < 1:
         yield Finding("wrong-count", f"{where}: {contract['count']} nodes are bought")
-    if offer.price_model not in (*CONTRACTS, ON_DEMAND) or not _allowed(offer, scenario, catalog):
+    if offer.price_model not in (*RESERVING, ON_DEMAND) or not _allowed(offer, scenario, catalog):
         yield Finding("not-allowed", f"{where}: the scenario does not allow it")
     first = grid.at(contract["start_hours"])
     if first is None or first != contract["first_period"] or contract["end_period"] <= first:

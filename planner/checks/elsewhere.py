@@ -12,13 +12,13 @@ from planner.catalog.regions import region_matches
 from planner.checks.exact import exact_cost, exact_rental
 from planner.checks.findings import Finding, cell_findings
 from planner.estimate.bill import bill_of
+from planner.estimate.market import METERED
 from planner.estimate.resolve import inter_node_rate
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument
 
-HOURLY = ("on_demand", "spot", "flex")
 LARGE = ("aws", "gcp", "azure")
 
 
@@ -37,7 +37,7 @@ def elsewhere_findings(document: PlanDocument, scenario: Scenario, catalog: Cata
     if "elsewhere" not in document:
         return
     rows: list[Any] = [row for workload in document["workloads"] for row in workload["allocations"]]
-    rows = [row for row in rows if row["price_model"] in HOURLY and row["provider"] in catalog.providers]
+    rows = [row for row in rows if row["price_model"] in METERED and row["provider"] in catalog.providers]
     due = list(_due(rows, scenario, catalog)) if rows else []
     stated = document["elsewhere"]
     if [row["seller"] for row in stated] != [cells["seller"] for cells in due]:

@@ -11,6 +11,7 @@ from planner.estimate.bill import Bill, bill_of
 from planner.estimate.resolve import inter_node_rate
 from planner.scenario.owned import Owned
 from planner.scenario.schema import Scenario
+from planner.scenario.terms import RESERVING
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import PoolPlace
@@ -132,7 +133,7 @@ def _owned_index(identifier: str, scenario: Scenario, catalog: Catalog) -> int |
 
 def _reserved(row: Place, scenario: Scenario, catalog: Catalog) -> OfferFacts | None:
     """Nodes of a pool, which bear its name: some contract must be sold there; what they cost is the contract's."""
-    sold = [offer for offer in catalog.offers if offer.price_model in CONTRACTS and _same_place(row, offer)]
+    sold = [offer for offer in catalog.offers if offer.price_model in RESERVING and _same_place(row, offer)]
     if not sold or row["offer"] != f"{RESERVED}:{pool_of_row(row)}":
         return None
     shape = catalog.shapes[sold[0].shape]
@@ -149,9 +150,6 @@ def _reserved(row: Place, scenario: Scenario, catalog: Catalog) -> OfferFacts | 
     )
     rate = inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s)
     return OfferFacts(offer, shape, catalog.devices[shape.device], None, rate)
-
-
-CONTRACTS = ("commitment_1y", "commitment_3y", "block", "calendar")
 
 
 def _same_place(row: Place, offer: Offer) -> bool:

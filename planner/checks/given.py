@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from planner.catalog.given import GIVEN
-from planner.checks.cells import place_cells
+from planner.checks.cells import NO_ENERGY, place_cells
 from planner.checks.exact import exact_cost
 from planner.checks.findings import Finding, cell_findings
 from planner.checks.fleet import fleet_cells, load_cells, price_cells
@@ -62,7 +62,8 @@ def given_cells(
             "device_hours": units * hours,
             **loads,
             **price_cells(fleet, loads, cost, units, hours, hours),
-            **dict.fromkeys(("batch", "tpot_s", "prefill_s", "point", "power_w", "carbon_kg")),
+            **dict.fromkeys(("batch", "tpot_s", "prefill_s", "point")),
+            **NO_ENERGY,
             "decode_terms_s": {},
             "binds": "given rate",
             "tier": tier,

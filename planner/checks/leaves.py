@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from planner.checks.findings import Finding
+from planner.plan.model.rows import Energy
 
 RECOMPUTED, HELD, SOLVED, TOLD = "recomputed", "held", "solved", "told"
 TYPES: Mapping[str, tuple[type, ...]] = {"int": (int,), "float": (float,), "str": (str,), "bool": (bool,)}
@@ -39,6 +40,7 @@ _ROW = "workloads.*.allocations.*"
 _OTHER_ROW = "others.decisions.plans.*.workloads.*.allocations.*"
 _CHEAPEST_ROW = "plain.workloads.*.allocations.*"
 _LATENCY = "mean:float? p50:float? p90:float? p95:float? p99:float?"
+_ENERGY = " ".join(f"{name}:float?" for name in Energy.__annotations__)
 _MONEY = "cost_microusd:int cost_usd:float"
 _PLACE = "provider:str region:str zone:str shape:str"
 _PRICE = "price_microusd_per_hour:int price_as_of:str price_status:str price_source:str"
@@ -79,7 +81,7 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     (_ROW, RECOMPUTED, f"devices:int {_MONEY} hours:float held_hours:float billed_hours:float end_hours:float"),
     (_ROW, RECOMPUTED, "finish_hours:float"),
     (_ROW, RECOMPUTED, "deadline_hours:float funding:str reserved_pool:str? device_hours:float"),
-    (_ROW, RECOMPUTED, "power_w:float? carbon_kg:float? time_terms_s.*:float binds:str binds.*:float"),
+    (_ROW, RECOMPUTED, f"{_ENERGY} time_terms_s.*:float binds:str binds.*:float"),
     (_ROW, RECOMPUTED, "software.*:str"),
     (_ROW, RECOMPUTED, "step_time_ratio:float? mfu:float mfu_source:str peak_flop_per_s:float rule_hours:float"),
     (_ROW, RECOMPUTED, "devices_per_replica:int replicas_needed:int bucket_requests_per_s.*:float"),

@@ -315,23 +315,15 @@ def _keys(scenario: Scenario) -> set[str]:
 
 def _values(scenario: Scenario) -> dict[str, tuple[str, int]]:
     """Every limit of the scenario that may be moved, in whole units; of lists how many there are to choose from."""
-    limits, hardware = scenario.limits, scenario.hardware
+    hardware = scenario.hardware
     found: dict[str, tuple[str, int | None]] = {
-        "limits.max_devices": ("devices", limits.max_devices),
-        "limits.max_providers": ("providers", limits.max_providers),
-        "limits.budget": ("microusd", limits.budget_microusd),
-        "limits.spend": ("microusd/h", limits.spend_microusd_per_hour),
-        "limits.power": ("mW", _thousandths(limits.power_w)),
-        "limits.carbon": ("mg", _thousandths(limits.carbon_g)),
+        **scenario.limits.whole,
         "hardware.allow": ("choices", len(hardware.allow)),
         "hardware.regions": ("choices", len(hardware.regions)),
         "hardware.pricing": ("choices", len(hardware.pricing)),
     }
     for index, job in enumerate(scenario.training):
         found[f"training[{index}].deadline"] = ("s", math.floor(job.deadline_s))
-    for index, site in enumerate(limits.sites):
-        found[f"limits.sites[{index}].power"] = ("mW", _thousandths(site.power_w))
-        found[f"limits.sites[{index}].carbon"] = ("mg", _thousandths(site.carbon_g))
     for index, quota in enumerate(hardware.quotas):
         counted = ("devices", quota.max_devices) if quota.max_devices is not None else ("shapes", quota.max_shapes)
         found[f"hardware.quotas[{index}]"] = counted
@@ -340,7 +332,3 @@ def _values(scenario: Scenario) -> dict[str, tuple[str, int]]:
     for index, owned in enumerate(hardware.owned):
         found[f"hardware.owned[{index}]"] = ("shapes", owned.count)
     return {name: (unit, value) for name, (unit, value) in found.items() if value is not None}
-
-
-def _thousandths(value: float | None) -> int | None:
-    return None if value is None else math.floor(value * 1000)

@@ -6,9 +6,10 @@ from planner import units
 from planner.analysis.reserve.model import BreakEven, Otherwise, ReserveDocument, Term, Together
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Headline, Lines, columns
+from planner.report.schedule_view import TERMS
 
 SHOWN = 12  # break-evens in a table; the rest is in json and csv
-NAMES = {"commitment_1y": "1 year", "commitment_3y": "3 years", "block": "blocks"}
+NAMES = {**TERMS, "block": "blocks"}
 FUTURES = {"demand": "30 % less demand", "price": "prices 30 % lower", "end": "over half-way"}
 
 

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 Share = Literal["used_share", "break_even_share", "last_node_share", "next_node_share"]
 _DAY_HOURS, _WEEK_HOURS, _YEAR_HOURS = 24.0, 168.0, 8760.0
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+TERMS = {"commitment_1y": "1 year", "commitment_3y": "3 years"}
 KINDS = {
-    "commitment_1y": "1-year commitment",
-    "commitment_3y": "3-year commitment",
+    **{kind: f"{term.removesuffix('s').replace(' ', '-')} commitment" for kind, term in TERMS.items()},
     "block": "capacity block",
     "calendar": "calendar start",
     "flex": "flex start",
     "on_demand": "on demand",
 }
-_SHORT = {**KINDS, "commitment_1y": "1 year", "commitment_3y": "3 years", "block": "block"}
+_SHORT = {**KINDS, **TERMS, "block": "block"}
 
 
 def schedule_blocks(document: PlanDocument) -> list[Block]:

@@ -156,6 +156,17 @@ class Hardware(Part):
         return self
 
 
+# key -> unit of the integer program, and how many of them are one of the scenario's own
+_WHOLE = {
+    "max_devices": ("devices", 1),
+    "max_providers": ("providers", 1),
+    "budget": ("microusd", 1),
+    "spend": ("microusd/h", 1),
+    "power": ("mW", 1000),
+    "carbon": ("mg", 1000),
+}
+
+
 class Limits(Part):
     """What the whole plan must stay within."""
 
@@ -174,6 +185,23 @@ class Limits(Part):
         description="most CO2-equivalent over the horizon; offers of unknown power are left out then",
     )
     sites: Many[SiteLimit] = Field((), description="limits of single sites")
+
+    @property
+    def whole(self) -> dict[str, tuple[str, int]]:
+        """Every limit that is stated, by its path: its unit in the integer program, and how many of them."""
+        parts: list[tuple[str, Part]] = [("limits", self)]
+        parts += [(f"limits.sites[{index}]", site) for index, site in enumerate(self.sites)]
+        stated = {
+            f"{path}.{key}": (_WHOLE[key], getattr(part, name))
+            for path, part in parts
+            for name, field in type(part).model_fields.items()
+            if (key := field.alias or name) in _WHOLE
+        }
+        return {
+            path: (unit, math.floor(value * of_one))
+            for path, ((unit, of_one), value) in stated.items()
+            if value is not None
+        }
 
 
 class Uncertainty(Part):

@@ -25,10 +25,11 @@ from planner.scenario.fields import (
 )
 from planner.scenario.part import Part
 
-PriceModel = Literal["on_demand", "spot", "commitment_1y", "commitment_3y", "block", "calendar", "flex"]
-ProviderKind = Literal["hyperscaler", "cloud", "marketplace"]
 ContractModel = Literal["commitment_1y", "commitment_3y", "block", "calendar", "flex"]
+PriceModel = Literal["on_demand", "spot", ContractModel]
+ProviderKind = Literal["hyperscaler", "cloud", "marketplace"]
 COMMITMENT_HOURS = {"commitment_1y": 8760.0, "commitment_3y": 26280.0}
+RESERVING = (*COMMITMENT_HOURS, "block", "calendar")  # price models that are bought ahead and pay for nodes of a pool
 
 
 class Discount(Part):

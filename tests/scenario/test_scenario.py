@@ -443,3 +443,15 @@ def test_a_batch_without_a_unit_is_spelled_exactly_tokens_first(batch: str, show
     (problem,) = error.value.problems
     assert problem.message == "global_batch needs a unit: tokens or sequences"
     assert problem.hint == f'write "{shown} tokens" or "{shown} sequences"'
+
+
+def test_every_limit_is_a_whole_number_of_its_unit() -> None:
+    """What is loosened, and what a plan says of ways out, is read from `Limits.whole`: no key is left out of it."""
+    site = {"region": "r1", "power": "1.5 kW", "carbon": "2 kg"}
+    amounts = {"max_devices": 8, "max_providers": 2, "budget": "$3", "spend": "$2/h", "power": "1 kW", "carbon": "1 t"}
+    assert {*amounts, "sites"} == {field.alias or name for name, field in models.Limits.model_fields.items()}
+    found = models.Limits.model_validate({**amounts, "sites": [site]}).whole
+    assert {path.rpartition(".")[2] for path in found} == set(amounts)
+    assert found["limits.budget"] == ("microusd", 3_000_000)
+    assert found["limits.sites[0].power"] == ("mW", 1_500_000)
+    assert found["limits.sites[0].carbon"] == ("mg", 2_000_000)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from planner.analysis.reserve.model import BreakEven, ReserveDocument, Term, Together
-from planner.candidates.contracts import TERM_HOURS
 from planner.candidates.offers import usable_offers
 from planner.catalog.model import Catalog, Offer
 from planner.estimate.market import market
 from planner.scenario.schema import Scenario
+from planner.scenario.terms import COMMITMENT_HOURS
 
 if TYPE_CHECKING:
     from planner.plan.model.plan import Status
@@ -63,7 +63,7 @@ def _break_even(offer: Offer, steady: dict[tuple[str, str], list[Offer]], catalo
 
 def term_hours(offer: Offer) -> float:
     """The shortest term that is sold: all of it is paid, so it decides how much use is enough.  [h]"""
-    return offer.min_term_hours or TERM_HOURS.get(offer.price_model, 0.0)
+    return offer.min_term_hours or COMMITMENT_HOURS.get(offer.price_model, 0.0)
 
 
 def reserve_document(

@@ -108,16 +108,8 @@ def stated_limits(scenario: Scenario) -> Iterator[Stated]:
         deadline = math.floor(job.deadline_s)
         yield Stated(name=f"training[{index}].deadline", path=f"training.{job.name}.deadline", unit="s", value=deadline)
     limits, hardware = scenario.limits, scenario.hardware
-    yield from _plain("limits.max_devices", "devices", limits.max_devices)
-    yield from _plain("limits.max_providers", "providers", limits.max_providers)
-    yield from _plain("limits.budget", "microusd", limits.budget_microusd)
-    yield from _plain("limits.spend", "microusd/h", limits.spend_microusd_per_hour)
-    yield from _plain("limits.power", "mW", None if limits.power_w is None else math.floor(limits.power_w * 1000))
-    yield from _plain("limits.carbon", "mg", None if limits.carbon_g is None else math.floor(limits.carbon_g * 1000))
-    for index, place in enumerate(limits.sites):
-        name = f"limits.sites[{index}]"
-        yield from _plain(f"{name}.power", "mW", None if place.power_w is None else math.floor(place.power_w * 1000))
-        yield from _plain(f"{name}.carbon", "mg", None if place.carbon_g is None else math.floor(place.carbon_g * 1000))
+    for name, (unit, amount) in limits.whole.items():
+        yield Stated(name=name, path=name, unit=unit, value=amount)
     for index, quota in enumerate(hardware.quotas):
         name = f"hardware.quotas[{index}]"
         if quota.max_devices is not None:
@@ -125,15 +117,12 @@ def stated_limits(scenario: Scenario) -> Iterator[Stated]:
         if quota.max_shapes is not None:
             yield Stated(name=name, path=f"{name}.max_shapes", unit="shapes", value=quota.max_shapes)
     for index, contract in enumerate(hardware.contracts):
-        yield from _plain(f"hardware.contracts[{index}].max_shapes", "shapes", contract.max_shapes)
+        name = f"hardware.contracts[{index}].max_shapes"
+        if contract.max_shapes is not None:
+            yield Stated(name=name, path=name, unit="shapes", value=contract.max_shapes)
     for index, owned in enumerate(hardware.owned):
         name = f"hardware.owned[{index}]"
         yield Stated(name=name, path=f"{name}.count", unit="shapes", value=owned.count)
-
-
-def _plain(name: str, unit: str, value: int | None) -> Iterator[Stated]:
-    if value is not None:
-        yield Stated(name=name, path=name, unit=unit, value=value)
 
 
 def stated(scenario: Scenario, name: str) -> tuple[Stated, ...]:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from planner.candidates.contracts import TERM_HOURS
 from planner.candidates.search import Candidates
 from planner.catalog.model import Catalog, Provenance, Transfer
 from planner.scenario.schema import HORIZON_S, MAX_PERIODS
+from planner.scenario.terms import COMMITMENT_HOURS
 from planner.units import format_duration
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def short_terms(candidates: Candidates) -> Iterator[str]:
     shortest_h = min(calendar.period_hours(number) for number in range(calendar.periods))
     longest: dict[str, float] = {}
     for offer in (offer for pool in calendar.pools for offer in pool.contracts):
-        most = TERM_HOURS.get(offer.price_model) if offer.max_term_hours is None else offer.max_term_hours
+        most = COMMITMENT_HOURS.get(offer.price_model) if offer.max_term_hours is None else offer.max_term_hours
         longest[offer.price_model] = max(longest.get(offer.price_model, 0.0), math.inf if most is None else most)
     for model, hours in sorted(longest.items()):
         if hours * (1 + _SHORT) < shortest_h:

@@ -14,7 +14,7 @@ from planner.estimate.given import known
 from planner.optimize.solve import Solution
 from planner.plan.rows.calendar import timing_of
 from planner.plan.rows.fleet_cells import fleet_cells
-from planner.plan.rows.place import place_document, usd
+from planner.plan.rows.place import NO_ENERGY, place_document, usd
 from planner.plan.rows.serving import routed_load
 from planner.plan.rows.serving_cells import load_cells, price_cells
 from planner.scenario.schema import ServingFleet
@@ -57,15 +57,14 @@ def given_cells(
         "cost_usd": usd(cost),
         "device_hours": units * hours,
         **loads,
-        **price_cells(fleet, cost, loads, units, hours),  # type: ignore[typeddict-item]  # no level: they always run
+        **price_cells(fleet, cost, loads, units, hours),
         "batch": None,
         "tpot_s": None,
         "prefill_s": None,
         "decode_terms_s": {},
         "binds": "given rate",
         "point": None,
-        "power_w": None,
-        "carbon_kg": None,
+        **NO_ENERGY,  # type: ignore[typeddict-item]  # no level: they always run
         "tier": {
             "tier": "measured",
             "engine": "",

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from planner.optimize.solve import Solution
     from planner.plan.model.others import Limit
 
-_UNITS = {"limits.budget": "USD", "limits.power": "W", "limits.spend": "USD/h", "limits.carbon": "kg"}
-_SCALE = {"limits.budget": 1e6, "limits.power": 1e3, "limits.spend": 1e6, "limits.carbon": 1e6}
+# unit of the integer program -> unit that is told, and how many of the first are one of the second
+_TOLD = {"microusd": ("USD", 1e6), "microusd/h": ("USD/h", 1e6), "mW": ("W", 1e3), "mg": ("kg", 1e6)}
 _FROM = re.compile(r", (at first|from .* on)$")
 Key = tuple[str, str]  # name and label, without the time
 
@@ -145,14 +145,15 @@ def _moments(candidates: Candidates) -> int:
 
 def _limit(candidates: Candidates, row: Row, solution: Solution) -> Limit:
     base = row.name.split("@")[0]
-    kind = f"limits.{base.rpartition('.')[2]}" if base.startswith("limits.sites[") else base
-    divide = _SCALE.get(kind, 1.0)
+    counted = "shapes" if "shapes" in row.label or "owned" in base else "devices"
+    whole, _ = candidates.scenario.limits.whole.get(base, (counted, 0))
+    unit, divide = _TOLD.get(whole, (whole, 1.0))
     return {
         "name": row.name,
         "label": row.label,
         "bound": row.bound / divide,
         "used": _used(row, solution) / divide,
-        "unit": _UNITS.get(kind, "shapes" if "shapes" in row.label or "owned" in base else "devices"),
+        "unit": unit,
         "binding": binds(candidates, row, solution),
     }
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from planner.plan.model.rows import Energy, Memory, Place
 
 MICRO = 1_000_000
+NO_ENERGY: Energy = {"power_w": None, "carbon_kg": None}  # of what nobody knows the power of
 
 
 def usd(microusd: int) -> float:

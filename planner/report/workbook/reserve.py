@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from planner.analysis.reserve.model import BreakEven, Reserved, ReserveDocument, Term, Together
+from planner.report.reserve import NAMES
 from planner.report.workbook.book import Book, Sheet
 
 EVEN, DECISIONS = "Break-even", "Decisions"
 FIRST = 3  # row of the first line, from zero
 MICRO = 1_000_000
-_NAMES = {"commitment_1y": "1 year", "commitment_3y": "3 years", "block": "blocks"}
 _FUTURES = {"demand": "30 % less demand", "price": "prices 30 % lower", "end": "over half-way"}
 _EVEN_HEADS = {
     "Commitment": "Id of the offer in the catalog",
@@ -92,7 +92,7 @@ def _break_even(book: Book, sheet: Sheet, row: int, one: BreakEven) -> None:
 
 def _term(book: Book, sheet: Sheet, row: int, term: Term, rows: Mapping[str, int], known: Sequence[BreakEven]) -> int:
     """One kind of commitment: its lines, their sum, and other futures; the row after them."""
-    name = _NAMES.get(term["price_model"], term["price_model"])
+    name = NAMES.get(term["price_model"], term["price_model"])
     book.text(sheet, (row, 0), f"{name}, over {term['term_hours']:,.0f} h", "strong")
     bought = [(one, term["price_model"], 0.0) for one in term["reserved"]]
     fees = _lines(book, sheet, row + 1, bought, rows, known)
@@ -137,7 +137,7 @@ def _lines(
         price, rented = even["price_microusd_per_hour"], even["on_demand_microusd_per_hour"]
         hours, used = one["fee_microusd"] / (one["nodes"] * price), one["used"]
         book.text(sheet, (number, 0), one["offer"])
-        book.text(sheet, (number, 1), _NAMES.get(model, model))
+        book.text(sheet, (number, 1), NAMES.get(model, model))
         book.number(sheet, (number, 2), start, "hours")
         book.number(sheet, (number, 3), one["nodes"], "input")
         book.number(sheet, (number, 4), hours, "hours")
