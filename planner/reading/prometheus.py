@@ -108,6 +108,8 @@ def recognise_answer(source: Source) -> Match:
     if source.head_text.lstrip()[:1] not in ("{", "["):
         return NOTHING
     keys = head_keys(source)
+    if {"status", "errorType", "error"} <= keys:
+        return Match(score=0.95, found=("status", "error"), tool="Prometheus")
     if "resultType" not in keys:
         whole = head_document(source)
         rows = whole if isinstance(whole, list) else []

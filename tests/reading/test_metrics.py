@@ -211,3 +211,53 @@ def test_statistics_over_time(tmp_path: Path) -> None:
     reading = reading_of(tmp_path, engine_series())
     assert (reading.taken, skips(reading)) == (10, {"a time before the one above it": 1})
     assert figures(reading)["answer tokens, mean"] == pytest.approx(225.0)
+
+
+def test_tokens_from_the_cache_are_shared_over_the_whole_time(tmp_path: Path) -> None:
+    label = '{model_name="m"}'
+    sglang = (
+        f"# TYPE sglang:prompt_tokens_total counter\nsglang:prompt_tokens_total{label} 1000\n"
+        f"sglang:cached_tokens_total{label} 250\nsglang:cache_hit_rate{label} 0.01\n"
+    )
+    assert figures(reading_of(tmp_path, sglang))["prompt tokens from the prefix cache"] == 0.25
+    vllm = f"vllm:prompt_tokens_total{label} 1000\nvllm:gpu_prefix_cache_hit_rate{label} 0.4\n"
+    assert figures(reading_of(tmp_path, vllm))["prompt tokens from the prefix cache"] == 0.4
+
+
+def test_a_quantile_beyond_the_last_bound_is_at_least_that(tmp_path: Path) -> None:
+    lines = "".join(
+        f'tgi_{name}_bucket{{le="100"}} 50\ntgi_{name}_bucket{{le="+Inf"}} 100\ntgi_{name}_sum {total}\n'
+        f"tgi_{name}_count 100\n"
+        for name, total in (("request_input_length", 9000), ("request_generated_tokens", 20_000),
+                            ("request_duration", 30_000), ("request_queue_duration", 2))
+    )  # fmt: skip
+    reading = reading_of(tmp_path, "# TYPE tgi_request_success counter\ntgi_request_success 100\n" + lines)
+    assert reading.tool == "tgi"
+    high = next(each for each in reading.look if each.label == "whole request, p95")
+    assert (high.value, high.unit) == (100, "s at least, beyond all buckets")
+    assert (figures(reading)["whole request, mean"], figures(reading)["wait in the queue, mean"]) == (300, 0.02)
+    assert (fleet(reading)["input_tokens"], fleet(reading)["output_tokens"]) == (90, 200)
+
+
+def test_metrics_of_other_engines_are_known(tmp_path: Path) -> None:
+    trtllm = ('trtllm_request_success_total{model_name="m"} 10\ntrtllm_time_to_first_token_seconds_sum'
+              '{model_name="m"} 2\ntrtllm_time_to_first_token_seconds_count{model_name="m"} 10\n')  # fmt: skip
+    assert figures(reading_of(tmp_path, trtllm))["TTFT, mean"] == 0.2
+    dynamo = "".join(f'dynamo_frontend_{name}{{model="m"}} {value}\n' for name, value in (
+        ("requests_total", 10), ("input_sequence_tokens_sum", 9000), ("input_sequence_tokens_count", 10),
+        ("output_sequence_tokens_sum", 2000), ("output_sequence_tokens_count", 10)))  # fmt: skip
+    written = fleet(reading_of(tmp_path, dynamo))
+    assert (written["input_tokens"], written["output_tokens"]) == (900, 200)
+
+
+def test_memory_of_slices_is_not_that_of_their_device(tmp_path: Path) -> None:
+    lines = "".join(
+        f'DCGM_FI_DEV_FB_{part}{{gpu="0",UUID="GPU-0",GPU_I_PROFILE="3g.40gb",GPU_I_ID="{n}",modelName="NVIDIA L40S"'
+        f',Hostname="h"}} 20000\n' for n in (1, 2) for part in ("USED", "FREE"))  # fmt: skip
+    reading = reading_of(tmp_path, "# TYPE DCGM_FI_DEV_FB_USED gauge\n" + lines)
+    assert figures(reading)["of them l40s"] == 1
+
+
+def test_a_query_that_failed_without_a_result_says_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a query that failed: bad query"):
+        reading_of(tmp_path, json.dumps({"status": "error", "errorType": "bad_data", "error": "bad query"}))
