@@ -16,7 +16,7 @@ from planner.reading.tables import printable
 from planner.spelling import closest
 
 _MAKERS = ("nvidia", "tesla", "amd", "instinct", "geforce", "intel", "habana", "google")
-_SUFFIXES = ("shared", "oam", "nvlink80gb", "nvlink", "mi300xhf", "podslice", "slice")
+_SUFFIXES = ("shared", "oam", "nvlink80gb", "nvlink", "sxm6ac", "mi300xhf", "podslice", "slice")
 _NEAR = 0.88  # of a device's memory that its driver shows at least; a driver keeps some of it
 _LABELLED = 1.08  # of it that a label in GB shows at most: 48 "GB" are 48 GiB there, and 48e9 bytes elsewhere
 _FREE = "$0/h"

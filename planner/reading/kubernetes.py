@@ -150,9 +150,9 @@ def node_of(item: Any, asked: Asked) -> Node | str:
         return "not ready"
     if spec.get("unschedulable") is True:
         return "cordoned"
-    clients = number_of(labels.get(_GKE_CLIENTS)) or 1
-    shared = product.endswith("-SHARED") or number_of(labels.get("nvidia.com/gpu.replicas")) not in (None, 0, 1)
-    physical = number_of(labels.get("nvidia.com/gpu.count")) if shared else devices // max(clients, 1)
+    times = number_of(labels.get(_GKE_CLIENTS)) or number_of(labels.get("nvidia.com/gpu.replicas")) or 1
+    physical = number_of(labels.get("nvidia.com/gpu.count")) if product.endswith("-SHARED") or times > 1 else None
+    physical = physical or devices // max(times, 1)
     count = int(physical) if physical and 1 <= physical <= devices else int(devices)
     return Node(
         name=str(metadata.get("name", ""))[:300],

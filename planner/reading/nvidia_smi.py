@@ -23,6 +23,7 @@ _ROLES = {
     "bus": ("pcibusid", "gpubusid"),
     "index": ("index",),
     "mig": ("migmodecurrent",),
+    "host": ("hostname", "host", "node", "nodename"),
 }
 _OTHERS = re.compile(r"^(memory|utilization|temperature|power|clocks|pci|pstate|fan|ecc|mig|driver|vbios|compute)")
 _PLAIN = {"driver_version", "vbios_version", "compute_cap", "pstate"}  # names of a query without a dot
@@ -45,13 +46,24 @@ def _reading(source: Source, form: str) -> Reading:
                    of="accelerators")  # fmt: skip
 
 
+def _by_host(gpus: list[Gpu]) -> dict[str, list[Gpu]]:
+    """Devices by the machine that stands beside them, where one does."""
+    found: dict[str, list[Gpu]] = {}
+    for gpu in gpus:
+        found.setdefault(gpu.get("host", ""), []).append(gpu)
+    return found
+
+
 def _told(source: Source, reading: Reading, machines: list[tuple[str, list[Gpu]]]) -> Reading:
     nodes = []
     cut = 0
-    for name, gpus in machines:
+    for name, gpus in ((f"{name} {host}".strip(), part) for name, all_of in machines
+                       for host, part in _by_host(all_of).items()):  # fmt: skip
         alike: dict[tuple[str, float | None], int] = {}
+        # one that fails and tells no memory is as the others
+        sizes = {gpu["name"]: size for gpu in gpus if (size := mebibytes(gpu.get("memory", "")))}
         for gpu in gpus:
-            key = (gpu["name"], mebibytes(gpu.get("memory", "")))
+            key = (gpu["name"], mebibytes(gpu.get("memory", "")) or sizes.get(gpu["name"]))
             alike[key] = alike.get(key, 0) + 1
             cut += gpu.get("mig", "").lower() == "enabled"
         if len(alike) > 1:
@@ -75,7 +87,7 @@ def recognise_csv(source: Source) -> Match:
     marks = {
         "name of the device": bool({plain(name) for name in lower} & set(_ROLES["name"])),
         "memory.total, uuid or another figure of --query-gpu": bool(figures) or "uuid" in lower,
-        "two figures of --query-gpu": len(figures) + ("uuid" in lower) >= 2,
+        "two figures of --query-gpu": len(figures) + len({"uuid", "index", "count"} & set(lower)) >= 2,
     }
     return fit(marks, tool="nvidia-smi", ceiling=0.97)
 
@@ -87,10 +99,11 @@ def read_csv(source: Source, asked: Asked) -> Reading:
     for name, part in _parts(source):
         gpus: dict[str, Gpu] = {}
         for line, row in rows_of(part, _ROLES, ("name", "memory"), reading.skipped):
-            if not row.get("name"):
+            if not row.get("name") or row["name"].startswith("["):
                 reading.skipped.add("no name of a device", line)
                 continue
             key = row.get("uuid") or row.get("bus") or row.get("index") or f"line {line}"
+            key = f"{row.get('host', '')} {key}".strip()
             if key in gpus:
                 reading.skipped.add("a device that stands above: another sample of it", line)
             elif len(gpus) >= _MOST_GPUS:
@@ -99,7 +112,7 @@ def read_csv(source: Source, asked: Asked) -> Reading:
                 gpus[key] = row
                 reading.taken += 1
         machines.append((name, list(gpus.values())))
-        if any(key.startswith("line ") for key in gpus):
+        if any(re.search(r"(?:^| )line ", key) for key in gpus):
             reading.note("rows have no uuid, bus id or index: each counts as a device of its own")
     return _told(source, reading, machines)
 
@@ -239,7 +252,7 @@ def read_printed(source: Source, asked: Asked) -> Reading:
 
 # without a first line of names: nvidia-smi -L, and --format=csv,noheader
 
-_LISTED = re.compile(r"^GPU (\d{1,4}): (.{1,100}?) \(UUID: ([\w-]{1,80})\)\s*$")
+_LISTED = re.compile(r"^(?:([\w.-]{1,200}):\s+)?GPU (\d{1,4}): (.{1,100}?) \(UUID: ([\w-]{1,80})\)\s*$")
 _SIZE = re.compile(r"\d{3,7} MiB")
 _UNITLESS = re.compile(r"\d{4,6}")  # of memory in MiB, with nounits
 
@@ -248,7 +261,7 @@ def _bare(line: str) -> Gpu | None:
     """A device of a line: as -L lists it, or a name between other cells, with the first memory that stands there."""
     listed = _LISTED.match(line[:400])
     if listed:
-        return {"name": listed.group(2), "uuid": listed.group(3)}
+        return {"host": listed.group(1) or "", "name": listed.group(3), "uuid": listed.group(4)}
     cells = [cell.strip() for cell in line[:2000].split(",")]
     memory = next((cell for cell in cells if _SIZE.fullmatch(cell)), "")
     uuid = next((cell for cell in cells if cell.startswith(("GPU-", "0000"))), "")

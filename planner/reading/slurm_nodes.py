@@ -33,13 +33,14 @@ _ROLES = {
 }
 _HOST = re.compile(r"([^\[\]]*)\[([^\[\]]*)\](.*)")
 _OUTSIDE = re.compile(r",(?![^\[(]*[\])])")  # a comma that stands in no brackets
+_LONGEST_LIST = 100_000
 _FIELD = re.compile(r"(?:^|\s)(NodeName|State|Gres|CfgTRES)=(\S*)")
 _ASK = "sinfo -N -O NodeList,StateLong,Gres"
 
 
 def hosts_of(text: str) -> Iterator[str]:
     """Names of a list of nodes, gpu[01-03,7],login as Slurm writes it; no more than there may be."""
-    for part in _OUTSIDE.split(text[:4000]):
+    for part in _OUTSIDE.split(text[:_LONGEST_LIST]):
         found = _HOST.fullmatch(part)
         if not found:
             yield part
@@ -55,7 +56,7 @@ def hosts_of(text: str) -> Iterator[str]:
 
 def _words(line: str, separator: str | None) -> list[str]:
     line = line.strip()[:4000]
-    return [word.strip() for word in (_OUTSIDE.split(line) if separator == "," else line.split(separator))]
+    return [word.strip('" ') for word in (_OUTSIDE.split(line) if separator == "," else line.split(separator))]
 
 
 def _separator(line: str) -> str | None:
@@ -171,7 +172,8 @@ def recognise_shown(source: Source) -> Match:
     head = source.head_text
     if head.lstrip().startswith("{"):
         keys = head_keys(source)
-        return fit({each: each in keys for each in ("nodes", "gres", "state", "hostname", "architecture")},
+        more = ("hostname", "architecture") if "architecture" in keys else ("sinfo",)
+        return fit({each: each in keys for each in ("nodes", "gres", "state", *more)},
                    tool="scontrol show node --json", ceiling=0.95)  # fmt: skip
     begins = bool(re.search(r"^NodeName=\S", head, re.M))
     return fit({"NodeName=": begins, "State=": begins and "State=" in head, "Gres= or CfgTRES=":
@@ -189,7 +191,7 @@ def read_shown(source: Source, asked: Asked) -> Reading:
             reading.skipped.add("no node with a state", number)
         else:
             gres = gres if gpus_of(_gres(gres)) else node.get("CfgTRES", "")
-            found.take(iter([node["NodeName"][:300]]), state, gres, number)
+            found.take(hosts_of(node["NodeName"]), state, gres, number)
     return found.told(source)
 
 
@@ -210,12 +212,16 @@ def _shown_nodes(source: Source) -> Iterator[tuple[int, dict[str, str]]]:
 
 def _json_nodes(source: Source) -> Iterator[tuple[int, dict[str, str]]]:
     whole = document_of(source)
-    rows = whole.get("nodes") if isinstance(whole, dict) else None
-    for number, row in enumerate(rows if isinstance(rows, list) else (), start=1):
+    whole = whole if isinstance(whole, dict) else {}
+    rows = next((whole[key] for key in ("nodes", "sinfo") if isinstance(whole.get(key), list)), [])
+    for number, row in enumerate(rows, start=1):
         row = row if isinstance(row, dict) else {}
-        state = row.get("state")
+        names, gres, shown = (row.get(key) for key in ("nodes", "gres", "node"))  # of sinfo, each with more below
+        state = shown.get("state") if isinstance(shown, dict) else row.get("state")
+        listed = names.get("nodes") if isinstance(names, dict) else None
         yield number, {
-            "NodeName": str(row.get("name") or ""), "Gres": str(row.get("gres") or ""),
+            "NodeName": ",".join(map(str, listed)) if isinstance(listed, list) else str(row.get("name") or ""),
+            "Gres": str((gres.get("total") if isinstance(gres, dict) else gres) or ""),
             "CfgTRES": str(row.get("tres") or ""),
             "State": "+".join(map(str, state)) if isinstance(state, list) else str(state or ""),
         }  # fmt: skip

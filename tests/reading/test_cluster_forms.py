@@ -289,3 +289,37 @@ def test_a_card_without_a_name_is_counted(tmp_path: Path) -> None:
     assert (reading.taken, skips(reading)) == (1, {"no name of a device": 1})
     with pytest.raises(InputError, match="no accelerator of"):
         reading_of(tmp_path, json.dumps({"card1": {"Card Series": ""}}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hostname, index, name, memory.total [MiB]\n"
+        + "".join(f"h{n // 4}, {n % 4}, NVIDIA L4, 23034 MiB\n" for n in range(8)),
+        "".join(f"h{n // 4}: GPU {n % 4}: NVIDIA L4 (UUID: GPU-{n})\n" for n in range(8)),
+    ],
+)
+def test_devices_of_several_hosts_in_one_file_are_several_machines(text: str, tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, text)
+    assert (reading.taken, owned(reading)) == (8, {"onprem/l4-x4": 2})
+
+
+def test_a_device_that_fails_is_one_of_its_machine_or_counted(tmp_path: Path) -> None:
+    text = "index, name, memory.total [MiB]\n0, NVIDIA L4, 23034 MiB\n1, NVIDIA L4, [GPU requires reset]\n" \
+           "2, [Unknown Error], [Unknown Error]\n"  # fmt: skip
+    reading = reading_of(tmp_path, text)
+    assert (owned(reading), skips(reading)) == ({"onprem/l4-x2": 1}, {"no name of a device": 1})
+
+
+def test_replicas_of_devices_are_counted_once_without_their_number(tmp_path: Path) -> None:
+    labels = {"nvidia.com/gpu.replicas": "10"}
+    reading = reading_of(tmp_path, nodes(node("n", "NVIDIA-L4-SHARED", 40, labels=labels)))
+    assert owned(reading) == {"onprem/l4-x4": 1}
+
+
+def test_nodes_of_sinfo_as_json_or_in_quotes(tmp_path: Path) -> None:
+    group = {"node": {"state": ["IDLE"]}, "nodes": {"nodes": ["a", "b"]}, "gres": {"total": "gpu:h100:8"}}
+    kept = group | {"node": {"state": ["IDLE", "DRAIN"]}, "nodes": {"nodes": ["c"]}}
+    assert owned(reading_of(tmp_path, json.dumps({"sinfo": [group, kept]}))) == {"onprem/dgx-h100": 2}
+    text = 'NODELIST,STATE,GRES\n"h[01-02]",idle,"gpu:h100:8(S:0-1)"\n'
+    assert owned(reading_of(tmp_path, text)) == {"onprem/dgx-h100": 2}
