@@ -126,6 +126,11 @@ def _said(time_s: float) -> str:
         return f"{time_s:g} s"
 
 
+def is_known(name: str) -> bool:
+    """Whether a metric is one of an engine or a device that is known here."""
+    return bool(_ENGINE.fullmatch(name)) or name.startswith(("DCGM_FI_", _TRITON))
+
+
 # serving engines
 
 

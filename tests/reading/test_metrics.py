@@ -261,3 +261,34 @@ def test_memory_of_slices_is_not_that_of_their_device(tmp_path: Path) -> None:
 def test_a_query_that_failed_without_a_result_says_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a query that failed: bad query"):
         reading_of(tmp_path, json.dumps({"status": "error", "errorType": "bad_data", "error": "bad query"}))
+
+
+def test_tables_of_grafana_are_series(tmp_path: Path) -> None:
+    names = [f'"vllm:{name}_total{{model_name=""m""}}"' for name in ("request_success", "prompt_tokens")]
+    rows = [f"2026-01-05 00:{n:02d}:00,{n * 60},{n * 60_000},,much\n" for n in range(10)]
+    text = f'Time,{",".join(names)},"vllm:num_requests_running{{model_name=""m""}}",other\n' + "".join(rows)
+    reading = reading_of(tmp_path, text + "when,1,2,3,4\n" + '2026-01-05 00:10:00,"1\n')
+    there = figures(reading)
+    assert (reading.taken, there["rate"], there["prompt tokens a second"]) == (20, 1.0, 1000.0)
+    assert skips(reading) == {"no time, or more or fewer cells than columns": 2}
+    assert any("other is no name" in note for note in reading.notes)
+    assert any("name no zone" in note for note in reading.notes)
+    long = 'Series;Time;Value\nvllm:num_requests_running{model_name="m"};1767571200000;3\n' \
+           'vllm:num_requests_running{model_name="m"};1767571260000;x\n'  # fmt: skip
+    reading = reading_of(tmp_path, long)
+    assert (reading.taken, figures(reading)["running at once, mean"]) == (1, 3)
+    assert skips(reading) == {"no number for a value": 1}
+
+
+def test_a_table_of_times_and_other_names_is_none_of_metrics(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="of no kind that is read"):
+        reading_of(tmp_path, "Time,GPU 0,GPU 1\n2026-01-05 00:00:00,50%,60%\n")
+
+
+def test_series_a_line_with_times_beside_the_values(tmp_path: Path) -> None:
+    lines = [json.dumps({"metric": {"__name__": f"vllm:{name}", "model_name": "m"}, "values": [0, 60, 120],
+                         "timestamps": [1767571200000, 1767571260000, 1767571320000]}) for name in (
+                             "request_success_total", "prompt_tokens_total")]  # fmt: skip
+    reading = reading_of(tmp_path, "\n".join([*lines, '{"metric": {"__na']))
+    assert (reading.taken, figures(reading)["rate"]) == (6, 1.0)
+    assert sum(skips(reading).values()) == 1
