@@ -19,6 +19,7 @@ _MAKERS = ("nvidia", "tesla", "amd", "instinct", "geforce", "intel", "habana", "
 _SUFFIXES = ("shared", "oam", "nvlink80gb", "nvlink", "sxm6ac", "mi300xhf", "podslice", "slice")
 _NEAR = 0.88  # of a device's memory that its driver shows at least; a driver keeps some of it
 _LABELLED = 1.08  # of it that a label in GB shows at most: 48 "GB" are 48 GiB there, and 48e9 bytes elsewhere
+_LARGEST_BYTES = 1e13  # of a device: there is none of 10 TB
 _FREE = "$0/h"
 MOST_NODES = 100_000
 _MOST_ENTRIES = 200
@@ -75,7 +76,7 @@ def _stems(name: str) -> list[str]:
 
 def _gigabytes(memory_bytes: float | None) -> list[int]:
     """What the label of a device of that memory may say, a few gigabytes up."""
-    if not memory_bytes:
+    if not memory_bytes or memory_bytes > _LARGEST_BYTES:
         return []
     shown = memory_bytes / 2**30
     return [size for size in range(int(shown), int(shown / _NEAR) + 2) if size]

@@ -40,6 +40,7 @@ _NUMBERED = (
 )  # fmt: skip
 _COMPACT = {"R": "RUNNING", "PD": "PENDING", "CG": "COMPLETING", "S": "SUSPENDED", "CF": "CONFIGURING"}  # of squeue
 _RULER = re.compile(r"-+(?: +-+)*\s*")  # what sacct prints below its columns, without --parsable
+_COUNT = re.compile(r"[0-9]{1,12}")
 MIG_SLICE = re.compile(r"\d+g\.\d+gb")
 _ELAPSED = re.compile(r"^(?:(\d{1,5})-)?(?:(\d{1,3}):)?(\d{1,2}):(\d{2})(?:\.\d+)?$")
 _GPU = re.compile(r"(?:^|,)(?:gres[/:])?gpu(?::([A-Za-z][\w.-]{0,60}))?[=:](\d{1,7})(?=$|,|\()")
@@ -148,7 +149,7 @@ def gpus_of(tres: str) -> dict[str, int]:
 
 
 def _time(text: str) -> datetime | None:
-    if text.isdecimal():  # SLURM_TIME_FORMAT=%s, JSON and tables of the database
+    if _COUNT.fullmatch(text):  # SLURM_TIME_FORMAT=%s, JSON and tables of the database
         return FIRST + timedelta(seconds=int(text)) if epoch_unit_s(int(text)) == 1.0 else None
     try:
         return datetime.fromisoformat(text).replace(tzinfo=None) if text and text != "Unknown" else None
@@ -167,14 +168,14 @@ def _job(row: dict[str, str], types: Counter[str]) -> Job | str:
         return "no time that it took"
     if seconds > _LONGEST_DAYS * 86_400:
         return f"longer than {_LONGEST_DAYS} days"
-    numbered = int(row["state"]) if row.get("state", "").isdecimal() else len(_NUMBERED)
+    numbered = int(row["state"]) if _COUNT.fullmatch(row.get("state", "")) else len(_NUMBERED)
     state = _NUMBERED[numbered] if numbered < len(_NUMBERED) else state_of(row.get("state", ""))
     state = _COMPACT.get(row.get("state", ""), state)
     if row.get("state") and not state:
         return "no state of a job"
     gpus = gpus_of(row.get("tres", ""))
     if not gpus and row.get("each"):
-        nodes = int(number_of(row.get("nodes", "")) or 1)
+        nodes = int(min(number_of(row.get("nodes", "")) or 1, MOST_KEYS))
         gpus = {kind: count * nodes for kind, count in gpus_of(row["each"]).items()}
     if not gpus and state == "PENDING":
         gpus = gpus_of(row.get("wanted", ""))

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 from planner.reading.inventory import MOST_NODES, Node, told_of
 from planner.reading.jsonlines import document_of, head_keys
@@ -33,7 +34,8 @@ _ROLES = {
 }
 _HOST = re.compile(r"([^\[\]]*)\[([^\[\]]*)\](.*)")
 _OUTSIDE = re.compile(r",(?![^\[(]*[\])])")  # a comma that stands in no brackets
-_LONGEST_LIST = 100_000
+_LONGEST_LIST, _MOST_RANGES = 100_000, 8
+_INDEX = re.compile(r"[0-9]{1,9}")
 _FIELD = re.compile(r"(?:^|\s)(NodeName|State|Gres|CfgTRES)=(\S*)")
 _ASK = "sinfo -N -O NodeList,StateLong,Gres"
 
@@ -41,14 +43,14 @@ _ASK = "sinfo -N -O NodeList,StateLong,Gres"
 def hosts_of(text: str) -> Iterator[str]:
     """Names of a list of nodes, gpu[01-03,7],login as Slurm writes it; no more than there may be."""
     for part in _OUTSIDE.split(text[:_LONGEST_LIST]):
-        found = _HOST.fullmatch(part)
+        found = _HOST.fullmatch(part) if part.count("[") <= _MOST_RANGES else None
         if not found:
             yield part
             continue
         before, ranges, after = found.groups()
         for each in ranges.split(","):
             low, _, high = each.partition("-")
-            if not low.isdecimal() or not (high or low).isdecimal():
+            if not (_INDEX.fullmatch(low) and _INDEX.fullmatch(high or low)):
                 continue
             for number in range(int(low), min(int(high or low), int(low) + MOST_NODES) + 1):
                 yield from hosts_of(f"{before}{number:0{len(low)}d}{after}")
@@ -213,7 +215,7 @@ def _shown_nodes(source: Source) -> Iterator[tuple[int, dict[str, str]]]:
 def _json_nodes(source: Source) -> Iterator[tuple[int, dict[str, str]]]:
     whole = document_of(source)
     whole = whole if isinstance(whole, dict) else {}
-    rows = next((whole[key] for key in ("nodes", "sinfo") if isinstance(whole.get(key), list)), [])
+    rows: list[Any] = next((whole[key] for key in ("nodes", "sinfo") if isinstance(whole.get(key), list)), [])
     for number, row in enumerate(rows, start=1):
         row = row if isinstance(row, dict) else {}
         names, gres, shown = (row.get(key) for key in ("nodes", "gres", "node"))  # of sinfo, each with more below

@@ -323,3 +323,20 @@ def test_nodes_of_sinfo_as_json_or_in_quotes(tmp_path: Path) -> None:
     assert owned(reading_of(tmp_path, json.dumps({"sinfo": [group, kept]}))) == {"onprem/dgx-h100": 2}
     text = 'NODELIST,STATE,GRES\n"h[01-02]",idle,"gpu:h100:8(S:0-1)"\n'
     assert owned(reading_of(tmp_path, text)) == {"onprem/dgx-h100": 2}
+
+
+@pytest.mark.parametrize("text", ["h[" + "9" * 5000 + "]", "h[x-1,]", "h" + "[1]" * 3000])
+def test_lists_of_nodes_that_are_odd_end_soon(text: str) -> None:
+    assert len(list(hosts_of(text))) <= 1
+
+
+def test_endless_numbers_of_slurm_are_counted(tmp_path: Path) -> None:
+    text = (
+        f"JobID|State|ElapsedRaw|Start|AllocTRES\n1|{'9' * 5000}|1|1|gres/gpu=1\n2|FAILED|1|{'9' * 5000}|gres/gpu=1\n"
+    )
+    assert skips(reading_of(tmp_path, text)) == {"no state of a job": 1}
+
+
+def test_a_memory_that_no_device_has_is_of_none(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, nodes(node("n", "NVIDIA-L4", labels={"nvidia.com/gpu.memory": "1e300"})))
+    assert not owned(reading)
