@@ -16,9 +16,10 @@ from planner.reading.tables import printable
 from planner.spelling import closest
 
 _MAKERS = ("nvidia", "tesla", "amd", "instinct", "geforce", "intel", "habana", "google")
-_SUFFIXES = ("shared", "oam", "mi300xhf", "podslice", "slice")
+_SUFFIXES = ("shared", "oam", "nvlink80gb", "nvlink", "sxm6ac", "mi300xhf", "podslice", "slice")
 _NEAR = 0.88  # of a device's memory that its driver shows at least; a driver keeps some of it
 _LABELLED = 1.08  # of it that a label in GB shows at most: 48 "GB" are 48 GiB there, and 48e9 bytes elsewhere
+_LARGEST_BYTES = 1e13  # of a device: there is none of 10 TB
 _FREE = "$0/h"
 MOST_NODES = 100_000
 _MOST_ENTRIES = 200
@@ -75,7 +76,7 @@ def _stems(name: str) -> list[str]:
 
 def _gigabytes(memory_bytes: float | None) -> list[int]:
     """What the label of a device of that memory may say, a few gigabytes up."""
-    if not memory_bytes:
+    if not memory_bytes or memory_bytes > _LARGEST_BYTES:
         return []
     shown = memory_bytes / 2**30
     return [size for size in range(int(shown), int(shown / _NEAR) + 2) if size]
@@ -83,6 +84,21 @@ def _gigabytes(memory_bytes: float | None) -> list[int]:
 
 def _fits(catalog: Catalog, device: str, memory_bytes: float | None) -> bool:
     return not memory_bytes or _NEAR <= memory_bytes / catalog.devices[device].memory_bytes <= _LABELLED
+
+
+def _of_machine(catalog: Catalog, machine: str) -> str:
+    """The device of a type of machine that ships with one only; "" for any other."""
+    devices = {shape.device for shape in catalog.shapes.values() if machine and shape.name.lower() == machine.lower()}
+    return devices.pop() if len(devices) == 1 else ""
+
+
+def _told_apart(catalog: Catalog, node: Node, device: str) -> str:
+    """What else the bare name of a family may be, as H100 of SXM and of PCIe; "" where it is told apart."""
+    family = device.split("-")[0]
+    if plain(node.device) != family:
+        return ""
+    return " or ".join(each for each in sorted(catalog.devices) if each.split("-")[0] == family and each != device
+                       and _fits(catalog, each, node.memory_bytes))  # fmt: skip
 
 
 def _shape_of(catalog: Catalog, node: Node, device: str) -> Shape | None:
@@ -117,7 +133,11 @@ def told_of(reading: Reading, nodes: list[Node]) -> None:
     owned: Counter[str] = Counter()
     for (device_name, devices, memory_bytes, machine), count in sorted(_alike(nodes).items(), key=str):
         node = Node(name="", device=device_name, devices=devices, memory_bytes=memory_bytes, machine=machine)
-        device = device_of(device_name, memory_bytes)
+        of_machine = _of_machine(catalog, machine)
+        surest = of_machine if of_machine and _fits(catalog, of_machine, memory_bytes) else ""
+        device = surest or device_of(device_name, memory_bytes)
+        if not surest and (others := _told_apart(catalog, node, device)):
+            reading.note(f"{printable(device_name)} is taken as {device}: it may be {others}, nothing tells")
         found[device or printable(device_name) or "no name"] += count * devices
         shape = _shape_of(catalog, node, device) if device else None
         if shape is not None:

@@ -18,6 +18,7 @@ from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
 from planner.reading.points import number_of
 from planner.reading.reading import Reading, Skips
 from planner.reading.requests import header_of
+from planner.reading.slurm import elapsed_s
 from planner.reading.source import Source, refused
 from planner.reading.tables import places_of, printable, records_by_role, rows_of, told
 from planner.reading.times import epoch_unit_s, iso_seconds, zone_of
@@ -32,12 +33,30 @@ _ROLES: Mapping[str, Sequence[str]] = {
     "submit": ("submittime", "submittedtime", "submissiontime", "submit", "creationtime", "arrivaltime", "timestamp"),
     "start": ("starttime", "scheduledtime", "start"),
     "end": ("endtime", "deletiontime", "finishtime", "completiontime", "end"),
-    "seconds": ("duration", "runtime", "e2elatencys", "durations", "jobduration", "runtimes"),
+    "seconds": (
+        "duration",
+        "runtime",
+        "e2elatencys",
+        "durations",
+        "jobduration",
+        "runtimes",
+        "elapsed",
+        "walltime",
+        "durationsec",
+        "durationseconds",
+        "runtimesec",
+        "runtimeseconds",
+        "elapsedraw",
+    ),
+    "hours": ("durationhours", "durationh", "runtimehours", "runtimeh", "durationhrs"),
+    "minutes": ("durationmin", "durationmins", "durationminutes", "runtimemin", "runtimeminutes"),
+    "milliseconds": ("durationms", "runtimems"),
     "wait": ("queue", "queuewaits", "queuetime", "waittime", "queuedelay"),
     "state": ("state", "status", "podphase", "jobstatus", "finalstatus"),
     "device": ("gputype", "gpuspec", "gpumodel"),
     "group": ("vc", "virtualcluster", "queuename", "partition", "type", "qos"),
 }
+_UNITS_S = {"seconds": 1.0, "hours": 3600.0, "minutes": 60.0, "milliseconds": 1e-3}  # by the name of the column
 _LONGEST_S = 3660 * 86_400.0
 _LATEST_S = 5e9  # of a time: the year 2128, or 158 years into a trace
 _MOST_GPUS = 1_000_000.0
@@ -50,7 +69,7 @@ def _marks(names: Sequence[str]) -> dict[str, bool]:
         "a job": bool({"id", "state"} & set(places)),
         "its accelerators": bool({"gpus", "hundredths"} & set(places)),
         "when it came or started": bool({"submit", "start"} & set(places)),
-        "how long it took, or its end": bool({"seconds", "end"} & set(places)),
+        "how long it took, or its end": bool({*_UNITS_S, "end"} & set(places)),
     }
 
 
@@ -66,7 +85,8 @@ def recognise_jobs(source: Source) -> Match:
         return NOTHING
     if not tokens and {plain(name) for name in names} & {"prompttokens", "inputtokens", "inputlength"}:
         return NOTHING
-    return fit(_marks(names), tool="a trace of jobs", ceiling=0.96)
+    marks = _marks(names)
+    return fit(marks, tool="a trace of jobs", ceiling=0.96 if marks["its accelerators"] else 0.7)
 
 
 def _rows(source: Source, skipped: Skips) -> Iterator[tuple[int, Mapping[str, str]]]:
@@ -156,7 +176,7 @@ def _job(row: Mapping[str, str], times: _Times) -> Job | str:
         submit, start, end = (times.of(row.get(role, "")) for role in ("submit", "start", "end"))
     except (ValueError, OverflowError):
         return "a time that is none, or of another form than those before it"
-    seconds, wait = number_of(row.get("seconds", "")), number_of(row.get("wait", ""))
+    seconds, wait = _taken_s(row), number_of(row.get("wait", ""))
     if seconds is None and start and end:
         seconds = (end - start).total_seconds()
     if wait is None and submit and start:
@@ -173,6 +193,14 @@ def _job(row: Mapping[str, str], times: _Times) -> Job | str:
     return Job(state=state, gpus=gpus, seconds=seconds, start=start or submit,
                wait_s=wait if wait is not None and abs(wait) <= _LONGEST_S else None,
                partition=row.get("group", "")[:100])  # fmt: skip
+
+
+def _taken_s(row: Mapping[str, str]) -> float | None:
+    """How long a job took, in the unit that its column names, or written as 1-02:03:04.  [s]"""
+    for role, unit_s in _UNITS_S.items():
+        if (number := number_of(row.get(role, ""))) is not None:
+            return number * unit_s
+    return elapsed_s(row.get("seconds", ""))
 
 
 def _gpus(row: Mapping[str, str]) -> float | None:
@@ -393,8 +421,10 @@ _NODES: Mapping[str, Sequence[str]] = {
     "name": ("sn", "node", "hostname", "machine", "nodename", "machineid", "host", "server"),
     "gpus": ("gpu", "gpus", "gpucount", "gpunum", "numgpus", "capgpu", "numgpu", "ngpus", "totalgpus"),
     "device": ("model", "gpumodel", "gputype", "gpuspec", "gpuname", "accelerator", "gpuproduct"),
-    "memory": ("gpumemorymib",),
+    "memory": ("gpumemorymib", "gpumemorymb", "gpumemmib", "gpumemmb"),
+    "gigabytes": ("gpumemorygb", "gpumemorygib", "gpumemgb", "vramgb", "gpumemory", "gpumem", "vram"),
 }
+_LARGEST_GB = 2000  # of a device: what is larger is in another unit
 _SIZED = re.compile(r"^(V100)M(16|32)$", re.I)  # as Alibaba names it: with 16 or 32 GB
 
 
@@ -403,7 +433,7 @@ def recognise_nodes(source: Source) -> Match:
     names, _ = header_of(source)
     places = places_of(names, _NODES)
     marks = {role: role in places for role in ("name", "gpus", "device")}
-    jobs = {"submit", "seconds", "end"} & set(places_of(names, _ROLES))
+    jobs = {"submit", "end", *_UNITS_S} & set(places_of(names, _ROLES))
     return fit(marks, tool="a list of machines", ceiling=0.9 if not jobs else 0.5)
 
 
@@ -433,6 +463,9 @@ def read_nodes(source: Source, asked: Asked) -> Reading:
 
 def _node(name: str, row: Mapping[str, str], count: int, asked: Asked) -> Node:
     memory, device = number_of(row.get("memory", "")), row["device"][:200] or asked.accelerator
+    gigabytes = number_of(row.get("gigabytes", "").upper().rstrip("GIB "))
+    if not memory and gigabytes and gigabytes < _LARGEST_GB:
+        memory = gigabytes * 1024
     memory_bytes = memory * 2.0**20 if memory and memory > 0 else None
     if sized := _SIZED.match(device):
         device, memory_bytes = sized.group(1), float(sized.group(2)) * 2**30

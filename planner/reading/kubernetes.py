@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from planner.reading.inventory import MOST_NODES, Node, told_of
-from planner.reading.jsonlines import document_of, head_keys
+from planner.reading.jsonlines import JsonLines, document_of, head_keys
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
 from planner.reading.points import number_of
 from planner.reading.reading import Piece, Reading
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import csv_text, places_of, printable, rows_of
+from planner.yamlfile import parse_yaml
 
 # labels that name a device, the surest first
 _PRODUCTS = (
@@ -29,26 +30,57 @@ _DEVICES = re.compile(
 )
 _MIG = re.compile(r"^nvidia\.com/mig-")
 _MOST_DEVICES = 1024  # of one node
+_LIMIT_BYTES = 64_000_000  # of YAML
 _MOST_PODS = 2_000_000
 _MOST_KEYS = 200_000
-# what Google calls its devices
+# what Google calls its devices; its A100 without a size has 40 GB, the other is nvidia-a100-80gb
 _GKE = re.compile(r"^nvidia-(tesla-)?")
+_GKE_SIZES = {"nvidia-tesla-a100": 40 * 2.0**30}
+_GKE_SLICE, _GKE_CLIENTS = "cloud.google.com/gke-gpu-partition-size", "cloud.google.com/gke-max-shared-clients-per-gpu"
+_MAKERS = {"nvidia", "amd", "intel", "true"}  # a label that says no more names no device
+_AMD_COUNTED = re.compile(r"^(?:beta\.)?amd\.com/gpu\.product-name\.(.{1,100})$")  # name in the key, count as value
+_MEMORIES = {
+    "nvidia.com/gpu.memory": 2.0**20, "karpenter.k8s.aws/instance-gpu-memory": 2.0**20, "gpu.nvidia.com/vram": 2.0**30,
+    "amd.com/gpu.vram": 2.0**30, "beta.amd.com/gpu.vram": 2.0**30,
+}  # fmt: skip
 
 
 def _items(source: Source) -> Iterator[tuple[int, Any]]:
-    """Objects of a List, of a bare list, or one alone; several files as one."""
+    """Objects of a List, of a bare list, or one alone, or one a line; several files as one."""
     number = 0
-    for path in source.paths:
-        whole = document_of(source if len(source.paths) == 1 else Source(path))
-        rows = whole.get("items") if isinstance(whole, dict) and isinstance(whole.get("items"), list) else whole
-        for row in rows if isinstance(rows, list) else [rows]:
-            number += 1
-            yield number, row
+    for part in source.parts:
+        for whole in _documents(part):
+            rows = whole.get("items") if isinstance(whole, dict) and isinstance(whole.get("items"), list) else whole
+            for row in rows if isinstance(rows, list) else [rows]:
+                number += 1
+                yield number, row
+
+
+def _documents(part: Source) -> Iterator[Any]:
+    """What a file holds as JSON, as JSON lines or as documents of YAML."""
+    lines = [line for line in part.first_lines[:20] if line.strip()]
+    if not _is_json(part):
+        for text in re.split(r"(?m)^---[^\n]*$", part.text(_LIMIT_BYTES)):
+            listed = re.search(r"(?m)^items:\s*$((?:\n(?:[ -]|$).*)*)", text)  # each by itself: a list may be long
+            for item in re.split(r"(?m)^(?=- )", listed.group(1)) if listed else [text]:
+                if item.strip():
+                    yield parse_yaml(item, part.name, problems=[]).data
+    elif len(lines) > 1 and all(line.startswith("{") for line in lines[:2]):
+        yield from (record for _, record in JsonLines(part))
+    else:
+        yield document_of(part)
+
+
+def _is_json(source: Source) -> bool:
+    return source.head_text.lstrip()[:1] in ("{", "[")
 
 
 def _match(source: Source, kind: str, marks: dict[str, bool]) -> Match:
-    if source.head_text.lstrip()[:1] not in ("{", "["):
-        return NOTHING
+    if not _is_json(source):
+        named = re.search(r"(?m)^[ -]{0,2}kind: (\w+)\s*$", source.head_text)
+        below = re.search(r"(?m)^  kind: (\w+)\s*$", source.head_text) if named and named.group(1) == "List" else named
+        there = below is not None and below.group(1).removesuffix("List") == kind and source.is_text
+        return fit({mark: there and f"{mark}:" in source.head_text for mark in marks}, tool="kubectl", ceiling=0.96)
     named = re.search(r'"kind"\s*:\s*"(NodeList|PodList|Node|Pod)"', source.head_text)
     if named and named.group(1).removesuffix("List") != kind:
         return NOTHING
@@ -66,10 +98,15 @@ def read_nodes(source: Source, asked: Asked) -> Reading:
     """Machines that are ready and have devices."""
     reading = Reading(kind="k8s-nodes", title="nodes of a Kubernetes cluster", source=source.name, tool="kubectl",
                       of="nodes")  # fmt: skip
+    return nodes_told(source, reading, _items(source), asked)
+
+
+def nodes_told(source: Source, reading: Reading, items: Iterator[tuple[int, Any]], asked: Asked) -> Reading:
+    """Machines of nodes, each taken or counted, with their place in the file."""
     nodes: list[Node] = []
     seen: set[str] = set()
-    for number, item in _items(source):
-        node = _node(item, asked)
+    for number, item in items:
+        node = node_of(item, asked)
         if isinstance(node, Node) and node.name and node.name in seen:
             node = "a node that stands above"
         if isinstance(node, str):
@@ -88,7 +125,7 @@ def read_nodes(source: Source, asked: Asked) -> Reading:
     return reading
 
 
-def _node(item: Any, asked: Asked) -> Node | str:
+def node_of(item: Any, asked: Asked) -> Node | str:
     """A machine with its devices, or why it is none."""
     if not isinstance(item, dict):
         return "JSON, but no node"
@@ -104,8 +141,8 @@ def _node(item: Any, asked: Asked) -> Node | str:
     if devices <= 0:
         unready = [number_of(whole.get(key)) for key in whole if _DEVICES.match(str(key)[:200])]
         return "none of its accelerators can be allocated" if any(unready) else "no accelerator"
-    product = next((str(labels[key]) for key in _PRODUCTS if labels.get(key)), "")
-    if "-MIG-" in product:
+    product = _product(labels)
+    if "-MIG-" in product or labels.get(_GKE_SLICE):
         return "cut into MIG slices"
     if devices != int(devices) or devices > _MOST_DEVICES:
         return "no count of accelerators"
@@ -113,17 +150,33 @@ def _node(item: Any, asked: Asked) -> Node | str:
         return "not ready"
     if spec.get("unschedulable") is True:
         return "cordoned"
-    shared = product.endswith("-SHARED") or number_of(labels.get("nvidia.com/gpu.replicas")) not in (None, 0, 1)
-    physical = number_of(labels.get("nvidia.com/gpu.count"))
-    count = int(physical) if shared and physical and 1 <= physical <= devices else int(devices)
-    memory = number_of(labels.get("nvidia.com/gpu.memory"))
+    times = number_of(labels.get(_GKE_CLIENTS)) or number_of(labels.get("nvidia.com/gpu.replicas")) or 1
+    physical = number_of(labels.get("nvidia.com/gpu.count")) if product.endswith("-SHARED") or times > 1 else None
+    physical = physical or devices // max(times, 1)
+    count = int(physical) if physical and 1 <= physical <= devices else int(devices)
     return Node(
         name=str(metadata.get("name", ""))[:300],
         device=_device(product) or asked.accelerator,
         devices=count,
-        memory_bytes=memory * 2.0**20 if memory and memory > 0 else None,
+        memory_bytes=_memory(labels) or _GKE_SIZES.get(product),
         machine=next((str(labels[key])[:100] for key in _MACHINES if labels.get(key)), ""),
     )
+
+
+def _product(labels: dict[str, Any]) -> str:
+    """What the labels call a device; "" where they name none, or its maker only."""
+    named = (str(labels[key]) for key in _PRODUCTS if labels.get(key))
+    counted = (found.group(1) for key in labels if (found := _AMD_COUNTED.match(str(key)[:200])))
+    return next((name for name in (*named, *counted) if name.lower() not in _MAKERS), "")
+
+
+def _memory(labels: dict[str, Any]) -> float | None:
+    """Memory of a device as the first label tells that does.  [B]"""
+    for key, unit_bytes in _MEMORIES.items():
+        memory = number_of(str(labels.get(key, "")).rstrip("GgiBb"))
+        if memory and memory > 0:
+            return memory * unit_bytes
+    return None
 
 
 def _device(product: str) -> str:
@@ -268,10 +321,10 @@ def read_used(source: Source, asked: Asked) -> Reading:
 
 KINDS = (
     Kind(name="k8s-nodes", title="nodes of a Kubernetes cluster",
-         looks_for="JSON of nodes with capacity and allocatable (kubectl get nodes -o json)",
+         looks_for="JSON or YAML of nodes with capacity and allocatable (kubectl get nodes -o json)",
          recognise=recognise_nodes, read=read_nodes),
     Kind(name="k8s-pods", title="pods of a Kubernetes cluster",
-         looks_for="JSON of pods with containers, resources and a phase (kubectl get pods -A -o json)",
+         looks_for="JSON or YAML of pods with containers, resources and a phase (kubectl get pods -A -o json)",
          recognise=recognise_pods, read=read_pods),
     Kind(name="k8s-gpu-usage", title="accelerators of pods by hour",
          looks_for="a first line of node, gpu_uuid, gpu_model_name, gpu_pod_uptime, interval_start (OpenShift)",

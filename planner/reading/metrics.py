@@ -24,25 +24,31 @@ from planner.reading.times import zone_of
 _MOST_MODELS = 20
 _MOST_DEVICES = 100_000
 DAY_HOURS, WEEK_HOURS = 24, 168
-_ENGINE = re.compile(r"(vllm|sglang)[:_](.+)")
+_ENGINE = re.compile(r"(vllm|sglang|tgi|trtllm|dynamo_frontend)[:_](.+)")
 # role -> what follows the engine's name, the newest first; _total and the parts of a histogram are left off
 _ROLES: Mapping[str, tuple[str, ...]] = {
-    "running": ("num_requests_running", "num_running_reqs"),
-    "waiting": ("num_requests_waiting", "num_queue_reqs"),
-    "kv": ("kv_cache_usage_perc", "gpu_cache_usage_perc", "token_usage"),
-    "finished": ("request_success", "num_requests"),
+    "running": ("num_requests_running", "num_running_reqs", "batch_current_size", "inflight_requests"),
+    "waiting": ("num_requests_waiting", "num_queue_reqs", "queue_size", "queued_requests"),
+    "kv": ("kv_cache_usage_perc", "gpu_cache_usage_perc", "token_usage", "kv_cache_utilization"),
+    "finished": ("request_success", "num_requests", "requests"),
     "prompt": ("prompt_tokens",),
     "answer": ("generation_tokens",),
     "preempted": ("num_preemptions",),
     "queries": ("prefix_cache_queries", "gpu_prefix_cache_queries"),
     "hits": ("prefix_cache_hits", "gpu_prefix_cache_hits"),
-    "cached": ("cache_hit_rate",),
+    "from_cache": ("cached_tokens",),  # of the prompt tokens
+    "cached": ("cache_hit_rate", "gpu_prefix_cache_hit_rate", "kv_cache_hit_rate"),
     "ttft": ("time_to_first_token_seconds",),
-    "tpot": ("inter_token_latency_seconds", "time_per_output_token_seconds"),
-    "e2e": ("e2e_request_latency_seconds",),
-    "queue": ("request_queue_time_seconds", "queue_time_seconds"),
-    "input": ("request_prompt_tokens", "prompt_tokens_histogram"),
-    "output": ("request_generation_tokens", "generation_tokens_histogram"),
+    "tpot": ("inter_token_latency_seconds", "time_per_output_token_seconds", "request_mean_time_per_token_duration"),
+    "e2e": ("e2e_request_latency_seconds", "request_duration_seconds", "request_duration"),
+    "queue": ("request_queue_time_seconds", "queue_time_seconds", "request_queue_duration"),
+    "input": ("request_prompt_tokens", "prompt_tokens_histogram", "request_input_length", "input_sequence_tokens"),
+    "output": (
+        "request_generation_tokens",
+        "generation_tokens_histogram",
+        "request_generated_tokens",
+        "output_sequence_tokens",
+    ),
 }
 _LATENCIES = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "whole request", "queue": "wait in the queue"}
 _TRITON = "nv_inference_"
@@ -108,7 +114,9 @@ def told_of(reading: Reading, metrics: Metrics, asked: Asked) -> None:
     known = [_engines_told(reading, every, asked), _devices_told(reading, every), _triton_told(reading, every)]
     if not any(known):
         _others_told(reading, every)
-        reading.note("none of these metrics is known: those of vLLM, SGLang, DCGM and Triton are")
+        reading.note(
+            "none of these metrics is known: those of vLLM, SGLang, TGI, TensorRT-LLM, Dynamo, DCGM and Triton are"
+        )
 
 
 def _said(time_s: float) -> str:
@@ -116,6 +124,11 @@ def _said(time_s: float) -> str:
         return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (ValueError, OverflowError, OSError):
         return f"{time_s:g} s"
+
+
+def is_known(name: str) -> bool:
+    """Whether a metric is one of an engine or a device that is known here."""
+    return bool(_ENGINE.fullmatch(name)) or name.startswith(("DCGM_FI_", _TRITON))
 
 
 # serving engines
@@ -233,7 +246,8 @@ def _engine_told(reading: Reading, engine: Engine, model: str, before: str, aske
     for role, label in _LATENCIES.items():
         reading.show(f"{before}{label}, mean", engine.mean(role), "s")
         if high := engine.quantile(role, 0.95):
-            reading.show(f"{before}{label}, p95", high[0], "s, between the bounds of its bucket")
+            between = "s, between the bounds of its bucket" if high[0] > high[1] else "s at least, beyond all buckets"
+            reading.show(f"{before}{label}, p95", high[0], between)
     reading.show(f"{before}preemptions", engine.total("preempted"))
     shared = _shared(engine)
     reading.show(f"{before}prompt tokens from the prefix cache", shared, "of 1")
@@ -244,6 +258,9 @@ def _shared(engine: Engine) -> float | None:
     hits, queries = engine.total("hits"), engine.total("queries")
     if hits is not None and queries:
         return min(hits / queries, 1.0)
+    cached, prompts = engine.total("from_cache"), engine.total("prompt")
+    if cached is not None and prompts:  # over the whole time; a rate is of the last moment
+        return min(cached / prompts, 1.0)
     gauge = engine.gauge("cached")
     return gauge[0] if gauge and 0 <= gauge[0] <= 1 else None
 
@@ -271,7 +288,7 @@ def _fleet_told(
         if not mean or mean < 1:
             continue
         reading.show(f"{label}, mean ({name})", mean, "tokens")
-        same_bucket = high is None or high[1] < mean
+        same_bucket = high is None or high[1] < mean or high[0] <= high[1]  # or beyond the last bound
         fleet[key] = max(round(mean), 1) if same_bucket or high is None else spread_of({"mean": mean, "p95": high[0]})
         if not same_bucket and high is not None:
             reading.show(f"{label}, p95 ({name})", high[0], "tokens, between the bounds of its bucket")
@@ -348,7 +365,9 @@ def _devices_told(reading: Reading, every: Iterable[Series]) -> bool:
         if key not in devices and len(devices) >= _MOST_DEVICES:
             continue
         cut += bool(labels.get("gpu_i_profile"))
-        devices.setdefault(key, {}).setdefault(each.name.removeprefix("DCGM_FI_"), []).extend(each.values)
+        figures = devices.setdefault(key, {})
+        if not (labels.get("gpu_i_profile") and "_FB_" in each.name):  # memory of a slice is not that of its device
+            figures.setdefault(each.name.removeprefix("DCGM_FI_"), []).extend(each.values)
         models.setdefault(key, labels.get("modelname", ""))
     if not devices:
         return False

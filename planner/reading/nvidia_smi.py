@@ -23,6 +23,7 @@ _ROLES = {
     "bus": ("pcibusid", "gpubusid"),
     "index": ("index",),
     "mig": ("migmodecurrent",),
+    "host": ("hostname", "host", "node", "nodename"),
 }
 _OTHERS = re.compile(r"^(memory|utilization|temperature|power|clocks|pci|pstate|fan|ecc|mig|driver|vbios|compute)")
 _PLAIN = {"driver_version", "vbios_version", "compute_cap", "pstate"}  # names of a query without a dot
@@ -45,13 +46,24 @@ def _reading(source: Source, form: str) -> Reading:
                    of="accelerators")  # fmt: skip
 
 
+def _by_host(gpus: list[Gpu]) -> dict[str, list[Gpu]]:
+    """Devices by the machine that stands beside them, where one does."""
+    found: dict[str, list[Gpu]] = {}
+    for gpu in gpus:
+        found.setdefault(gpu.get("host", ""), []).append(gpu)
+    return found
+
+
 def _told(source: Source, reading: Reading, machines: list[tuple[str, list[Gpu]]]) -> Reading:
     nodes = []
     cut = 0
-    for name, gpus in machines:
+    for name, gpus in ((f"{name} {host}".strip(), part) for name, all_of in machines
+                       for host, part in _by_host(all_of).items()):  # fmt: skip
         alike: dict[tuple[str, float | None], int] = {}
+        # one that fails and tells no memory is as the others
+        sizes = {gpu["name"]: size for gpu in gpus if (size := mebibytes(gpu.get("memory", "")))}
         for gpu in gpus:
-            key = (gpu["name"], mebibytes(gpu.get("memory", "")))
+            key = (gpu["name"], mebibytes(gpu.get("memory", "")) or sizes.get(gpu["name"]))
             alike[key] = alike.get(key, 0) + 1
             cut += gpu.get("mig", "").lower() == "enabled"
         if len(alike) > 1:
@@ -75,7 +87,7 @@ def recognise_csv(source: Source) -> Match:
     marks = {
         "name of the device": bool({plain(name) for name in lower} & set(_ROLES["name"])),
         "memory.total, uuid or another figure of --query-gpu": bool(figures) or "uuid" in lower,
-        "two figures of --query-gpu": len(figures) + ("uuid" in lower) >= 2,
+        "two figures of --query-gpu": len(figures) + len({"uuid", "index", "count"} & set(lower)) >= 2,
     }
     return fit(marks, tool="nvidia-smi", ceiling=0.97)
 
@@ -87,10 +99,11 @@ def read_csv(source: Source, asked: Asked) -> Reading:
     for name, part in _parts(source):
         gpus: dict[str, Gpu] = {}
         for line, row in rows_of(part, _ROLES, ("name", "memory"), reading.skipped):
-            if not row.get("name"):
+            if not row.get("name") or row["name"].startswith("["):
                 reading.skipped.add("no name of a device", line)
                 continue
             key = row.get("uuid") or row.get("bus") or row.get("index") or f"line {line}"
+            key = f"{row.get('host', '')} {key}".strip()
             if key in gpus:
                 reading.skipped.add("a device that stands above: another sample of it", line)
             elif len(gpus) >= _MOST_GPUS:
@@ -99,7 +112,7 @@ def read_csv(source: Source, asked: Asked) -> Reading:
                 gpus[key] = row
                 reading.taken += 1
         machines.append((name, list(gpus.values())))
-        if any(key.startswith("line ") for key in gpus):
+        if any(re.search(r"(?:^| )line ", key) for key in gpus):
             reading.note("rows have no uuid, bus id or index: each counts as a device of its own")
     return _told(source, reading, machines)
 
@@ -239,22 +252,28 @@ def read_printed(source: Source, asked: Asked) -> Reading:
 
 # without a first line of names: nvidia-smi -L, and --format=csv,noheader
 
-_LISTED = re.compile(r"^GPU (\d{1,4}): (.{1,100}?) \(UUID: ([\w-]{1,80})\)\s*$")
+_LISTED = re.compile(r"^(?:([\w.-]{1,200}):\s+)?GPU (\d{1,4}): (.{1,100}?) \(UUID: ([\w-]{1,80})\)\s*$")
 _SIZE = re.compile(r"\d{3,7} MiB")
+_UNITLESS = re.compile(r"\d{4,6}")  # of memory in MiB, with nounits
 
 
 def _bare(line: str) -> Gpu | None:
     """A device of a line: as -L lists it, or a name between other cells, with the first memory that stands there."""
     listed = _LISTED.match(line[:400])
     if listed:
-        return {"name": listed.group(2), "uuid": listed.group(3)}
+        return {"host": listed.group(1) or "", "name": listed.group(3), "uuid": listed.group(4)}
     cells = [cell.strip() for cell in line[:2000].split(",")]
     memory = next((cell for cell in cells if _SIZE.fullmatch(cell)), "")
     uuid = next((cell for cell in cells if cell.startswith(("GPU-", "0000"))), "")
-    if not memory and not uuid:  # looked at first: comparing names with the catalog's takes longer
+    named = next((cell for cell in cells if _MAKER.match(cell)), "")
+    if not memory and not uuid and not named:  # looked at first: comparing names with the catalog's takes longer
         return None
-    name = next((cell for cell in cells if _MAKER.match(cell) or device_of(cell)), "")
+    name = named or next((cell for cell in cells if device_of(cell)), "")
     if not name:
+        return None
+    if not memory:  # a clock or a power may look like memory: only what fits the device is it
+        memory = next((cell for cell in cells if _UNITLESS.fullmatch(cell) and device_of(name, mebibytes(cell))), "")
+    if not memory and not uuid and not device_of(name):
         return None
     return {"name": name, "memory": memory, "uuid": uuid or next((cell for cell in cells if cell.isdigit()), "")}
 
@@ -262,7 +281,11 @@ def _bare(line: str) -> Gpu | None:
 def recognise_bare(source: Source) -> Match:
     """Lines that each name a device and its memory or uuid, with no names above."""
     lines = [line for line in source.first_lines[:100] if line.strip() and not line.startswith("  MIG")]
-    found = [gpu for line in lines if (gpu := _bare(line)) and (gpu.get("memory") or gpu["uuid"].startswith("GPU-"))]
+    found = [
+        gpu
+        for line in lines
+        if (gpu := _bare(line)) and (gpu.get("memory") or gpu["uuid"].startswith("GPU-") or device_of(line.strip()))
+    ]
     share = len(found) / max(len(lines), 1)
     return Match(score=0.9 * share if lines and source.is_text else 0.0, tool="nvidia-smi",
                  found=("names of devices",) if found else (),
@@ -293,6 +316,56 @@ def read_bare(source: Source, asked: Asked) -> Reading:
     return _told(source, reading, machines)
 
 
+# the text of nvidia-smi -q
+
+_DEVICE = re.compile(r"GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d\s*$")
+_DETAIL = re.compile(r"( *)([^:]{1,60}?)\s*(?:: (.{0,200}))?$")
+_DETAILS = {
+    (None, "Product Name"): "name", (None, "GPU UUID"): "uuid", ("FB Memory Usage", "Total"): "memory",
+    ("MIG Mode", "Current"): "mig",
+}  # fmt: skip
+
+
+def recognise_queried(source: Source) -> Match:
+    """The heading of nvidia-smi -q, and devices by their bus."""
+    head = source.head_text
+    marks = {"NVSMI LOG": "NVSMI LOG" in head, "Attached GPUs": "Attached GPUs" in head,
+             "GPU with its bus": any(map(_DEVICE.match, source.first_lines))}  # fmt: skip
+    return fit(marks, tool="nvidia-smi -q", ceiling=1.0 if "NVSMI LOG" in head[:2000] else SURE)
+
+
+def read_queried(source: Source, asked: Asked) -> Reading:
+    """Devices, each with what stands below its line."""
+    reading = _reading(source, "-queried")
+    machines = []
+    for name, part in _parts(source):
+        gpus: list[Gpu] = []
+        seen: set[str] = set()
+        group = ""
+        for number, line in enumerate(part.lines(), start=1):
+            found = _DETAIL.match(line[:400])
+            if _DEVICE.match(line):
+                gpus.append({"bus": line.strip(), "line": str(number)})
+            elif gpus and found:
+                indent, key, value = found.groups()
+                group = key if value is None else group if len(indent) > 4 else ""
+                role = _DETAILS.get((group or None, key))
+                if role and value is not None:
+                    gpus[-1].setdefault(role, value.strip())
+        taken = []
+        for gpu in gpus[:_MOST_GPUS]:
+            if not gpu.get("name"):
+                reading.skipped.add("no name of a device", int(gpu["line"]))
+            elif gpu["bus"] in seen:
+                reading.skipped.add("a device that stands above: another sample of it", int(gpu["line"]))
+            else:
+                seen.add(gpu["bus"])
+                taken.append(gpu)
+        reading.taken += len(taken)
+        machines.append((name, taken))
+    return _told(source, reading, machines)
+
+
 KINDS = (
     Kind(name="nvidia-smi", title="accelerators of a machine",
          looks_for="a first line of name, memory.total, uuid … (nvidia-smi --query-gpu --format=csv)",
@@ -301,6 +374,8 @@ KINDS = (
          recognise=recognise_xml, read=read_xml),
     Kind(name="nvidia-smi-printed", title="accelerators of a machine, printed",
          looks_for="the table that nvidia-smi prints", recognise=recognise_printed, read=read_printed),
+    Kind(name="nvidia-smi-queried", title="accelerators of a machine, one by one",
+         looks_for="the text of nvidia-smi -q", recognise=recognise_queried, read=read_queried),
     Kind(name="nvidia-smi-bare", title="accelerators of a machine, without names of columns",
          looks_for="nvidia-smi -L, or lines of a name and MiB (--format=csv,noheader)",
          recognise=recognise_bare, read=read_bare),

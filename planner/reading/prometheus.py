@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from datetime import tzinfo
 from typing import Any
 
 from planner.carriers import dataclass
-from planner.reading.jsonlines import document_of, head_document, head_keys
+from planner.reading.jsonlines import JsonLines, document_of, head_document, head_keys
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
-from planner.reading.metrics import Metrics, Series, told_of
+from planner.reading.metrics import Metrics, Series, is_known, told_of
 from planner.reading.points import number_of
 from planner.reading.reading import Reading
+from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import printable
+from planner.reading.times import epoch_unit_s, has_zone, iso_seconds, zone_of
 
 _MOST_SERIES = 200_000
 _MOST_POINTS = 20_000_000
@@ -108,6 +112,10 @@ def recognise_answer(source: Source) -> Match:
     if source.head_text.lstrip()[:1] not in ("{", "["):
         return NOTHING
     keys = head_keys(source)
+    if {"status", "errorType", "error"} <= keys:
+        return Match(score=0.95, found=("status", "error"), tool="Prometheus")
+    if {"metric", "values", "timestamps"} <= keys:  # a series a line, as VictoriaMetrics exports them
+        return Match(score=0.95, found=("metric", "values", "timestamps"), tool="VictoriaMetrics")
     if "resultType" not in keys:
         whole = head_document(source)
         rows = whole if isinstance(whole, list) else []
@@ -124,8 +132,9 @@ def read_answer(source: Source, asked: Asked) -> Reading:
                       of="samples")  # fmt: skip
     metrics = Metrics()
     number = 0
-    for path in source.paths:
-        for each in _results(document_of(source if len(source.paths) == 1 else Source(path)), source):
+    for part in source.parts:
+        lines = JsonLines(part) if '"timestamps"' in part.head_text else None
+        for each in (row for _, row in lines) if lines else _results(document_of(part), source):
             number += 1
             if not isinstance(each, dict) or not isinstance(each.get("metric"), dict):
                 reading.skipped.add("JSON, but no series", number)
@@ -133,6 +142,8 @@ def read_answer(source: Source, asked: Asked) -> Reading:
             labels = {str(key)[:128]: str(value)[:2000] for key, value in each["metric"].items()}
             name = labels.pop("__name__", "")
             _add(metrics, reading, number, name, labels, _points(each, reading, number))
+        for reason, (count, first) in lines.skipped.reasons.items() if lines else ():
+            reading.skipped.add(reason, first, count)
     return _told(source, reading, metrics, asked)
 
 
@@ -149,6 +160,9 @@ def _results(document: Any, source: Source) -> list[Any]:
 
 def _points(each: dict[str, Any], reading: Reading, number: int) -> Iterator[tuple[float | None, float]]:
     pairs = each.get("values") if isinstance(each.get("values"), list) else [each.get("value")]
+    times = each.get("timestamps")
+    if isinstance(times, list) and len(times) == len(pairs or ()):  # beside the values, in milliseconds
+        pairs = [[(number_of(time) or 0.0) / 1e3, value] for time, value in zip(times, pairs or ())]
     for pair in pairs or ():
         if not isinstance(pair, list) or len(pair) != 2:
             reading.skipped.add("no time with a value", number)
@@ -196,6 +210,87 @@ def _told(source: Source, reading: Reading, metrics: Metrics, asked: Asked) -> R
         raise refused(source, "nothing-taken", f"no sample of {source.name} could be taken", reasons[:600])
     told_of(reading, metrics, asked)
     return reading
+
+
+# tables that Grafana exports: a time and a column a series, or a row a series and time
+
+_LONG = ("series", "time", "value")
+
+
+def _series_of(column: str) -> tuple[str, dict[str, str]] | None:
+    """Name and labels of a series as a legend writes them; None for any other name of a column."""
+    text = column.strip()[:_LONGEST]
+    found = _NAME.match(text)
+    at = found.end() if found else 0
+    braces = _labels(text, at)
+    if braces is None or braces[1] != len(text) or not (braces[0] or (found and is_known(found.group()))):
+        return None
+    labels = dict(braces[0])
+    return (found.group() if found else labels.pop("__name__", "")), labels
+
+
+def _is_long(names: list[str]) -> bool:
+    return [name.lower() for name in names] == list(_LONG)
+
+
+def recognise_grafana(source: Source) -> Match:
+    """A time, and columns whose names are series."""
+    names = header_of(source)[0]
+    if _is_long(names):
+        return Match(score=0.9, found=_LONG, tool="Grafana")
+    series = [name for name in names[1:] if _series_of(name)]
+    timed = bool(names) and names[0].lower().startswith("time")
+    return Match(score=0.93 if timed and series else 0.0, tool="Grafana", found=("series",) if series else (),
+                 missing=() if timed and series else ("a time and columns named as series",))  # fmt: skip
+
+
+def read_grafana(source: Source, asked: Asked) -> Reading:
+    """What series of a table say."""
+    reading = Reading(kind="metrics-table", title="metrics over a time, as a table", source=source.name, tool="Grafana",
+                      of="samples")  # fmt: skip
+    metrics, zone = Metrics(), zone_of(asked.time_zone)
+    for part in source.parts:
+        names, separator = header_of(part)
+        long = _is_long(names)
+        columns = [_series_of(name) for name in names]
+        for name in names[1:] if not long else ():
+            if not _series_of(name):
+                reading.note(f"{printable(name, 60)} is no name of a series: its column is left out")
+        for number, line in enumerate(part.lines(), start=1):
+            cells = _cells(line, separator)
+            if not any(cells) or [cell.strip() for cell in cells] == names:
+                continue
+            written = cells[1 if long else 0] if len(cells) == len(names) else ""
+            time_s = _table_time(written, zone)
+            if time_s is None:
+                reading.skipped.add("no time, or more or fewer cells than columns", number)
+                continue
+            if number_of(written) is None and not asked.time_zone and not has_zone(written):
+                reading.note("times of Grafana name no zone: taken as UTC, --time-zone names another")
+            found = [(_series_of(cells[0]) or (cells[0][:200], {}), cells[2])] if long else zip(columns, cells)
+            for series, cell in found:
+                value = number_of(cell)
+                if series and value is not None:
+                    _add(metrics, reading, number, *series, [(time_s, value)])
+                elif series and cell.strip():
+                    reading.skipped.add("no number for a value", number)
+    return _told(source, reading, metrics, asked)
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:  # a cell that is endless
+        return [line[:_LONGEST]]
+
+
+def _table_time(text: str, zone: tzinfo) -> float | None:
+    number = number_of(text)
+    try:
+        unit_s = epoch_unit_s(number) if number is not None else None
+        return number * unit_s if number is not None and unit_s else iso_seconds(text, zone)
+    except (ValueError, OverflowError):
+        return None
 
 
 # which counters dcgm-exporter is told to collect
@@ -254,6 +349,9 @@ KINDS = (
     Kind(name="metrics-range", title="metrics over a time",
          looks_for="JSON with resultType and result (query_range of Prometheus)",
          recognise=recognise_answer, read=read_answer),
+    Kind(name="metrics-table", title="metrics over a time, as a table",
+         looks_for="a first line of Time and series such as vllm:num_requests_running{…} (Grafana)",
+         recognise=recognise_grafana, read=read_grafana),
     Kind(name="dcgm-counters", title="counters that dcgm-exporter collects",
          looks_for="DCGM fields with their type and help, a line each", recognise=recognise_counters,
          read=read_counters),

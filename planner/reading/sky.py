@@ -23,6 +23,10 @@ _CELLS = re.compile(r"\s{2,}")
 _QUANTITIES = re.compile(r"\d{1,5}(?:\s*,\s*\d{1,5})*")
 _DEVICE = ("GPU_NAME", "GPU", "COMMON_GPU", "OTHER_GPU", "GOOGLE_TPU")
 _PRICES = (("on_demand", "HOURLY_PRICE"), ("spot", "HOURLY_SPOT_PRICE"))
+_COUNTS = ("AVAILABLE_QUANTITIES", "REQUESTABLE_QTY_PER_NODE", "QTY_PER_NODE")
+_UTILIZATIONS = ("UTILIZATION", "GPU UTILIZATION")
+_UNUSABLE = re.compile(r"cordon|not.?ready|unhealthy", re.I)
+_SIZES = {"A100": 40 * 2.0**30}  # what it calls so has 40 GB: the other is A100-80GB
 _SHOWN = 60
 _USE = re.compile(r"(\d{1,5}) of (\d{1,5}) free")
 
@@ -31,8 +35,8 @@ def _sky_head(line: str) -> list[str]:
     """Columns of one of its tables; none for any other line."""
     cells = _CELLS.split(line.strip()[:1000])
     prices = "HOURLY_PRICE" in cells and "INSTANCE_TYPE" in cells
-    counts = len(cells) >= 2 and bool({"AVAILABLE_QUANTITIES", "REQUESTABLE_QTY_PER_NODE"} & set(cells))
-    nodes = bool({"NODE_NAME", "NODE"} & set(cells)) and bool({"TOTAL_GPUS", "UTILIZATION"} & set(cells))
+    counts = len(cells) >= 2 and bool(set(_COUNTS) & set(cells))
+    nodes = bool({"NODE_NAME", "NODE"} & set(cells)) and bool({"TOTAL_GPUS", *_UTILIZATIONS} & set(cells))
     return cells if prices or counts or nodes else []
 
 
@@ -59,14 +63,16 @@ class _Found:
         """Take one row, or say why it is not taken."""
         named = next((row[key] for key in _DEVICE if key in row), next(iter(row.values())))
         name = printable(named)
-        device = device_of(name)
-        if not device and len(self.unknown) < 100:
+        size = number_of(row.get("DEVICE_MEM", "").upper().rstrip("GB")) or 0
+        memory_bytes = size * 2.0**30 or _SIZES.get(name)
+        device = device_of(name, memory_bytes) or device_of(name)
+        if not device and re.search(r"\w", name) and len(self.unknown) < 100:
             self.unknown[name] = None
         if node := row.get("NODE_NAME") or row.get("NODE"):
-            return self._node(node, name, row)
+            return self._node(node, name, row, memory_bytes)
         if "HOURLY_PRICE" in row:
             return self._price(row, device or name)
-        counts = row.get("AVAILABLE_QUANTITIES") or row.get("REQUESTABLE_QTY_PER_NODE") or ""
+        counts = next((row[key] for key in _COUNTS if row.get(key)), "")
         if not _QUANTITIES.fullmatch(counts.strip()):
             return "no device with quantities"
         if self.reading.taken < _SHOWN:
@@ -74,12 +80,14 @@ class _Found:
             self.reading.show(f"{name} ({device or 'not in the catalog'})", found, "a node")
         return ""
 
-    def _node(self, node: str, name: str, row: dict[str, str]) -> str:
-        use = _USE.search(row.get("UTILIZATION", ""))
+    def _node(self, node: str, name: str, row: dict[str, str], memory_bytes: float | None) -> str:
+        use = _USE.search(next((row[key] for key in _UTILIZATIONS if key in row), ""))
+        if _UNUSABLE.search(row.get("NODE STATUS", "")):
+            return "cordoned or not ready"
         count = number_of(use.group(2) if use else row.get("TOTAL_GPUS", ""))
         if count is None or count != int(count) or not 1 <= count <= 1024:
             return "no count of accelerators"
-        self.nodes.append(Node(name=node[:300], device=name, devices=int(count)))
+        self.nodes.append(Node(name=node[:300], device=name, devices=int(count), memory_bytes=memory_bytes))
         return ""
 
     def _price(self, row: dict[str, str], device: str) -> str:

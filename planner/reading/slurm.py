@@ -1,65 +1,134 @@
-"""What Slurm tells: jobs of sacct as a history of demand, and nodes of sinfo by their state."""
+"""What Slurm tells of jobs: those of sacct and squeue as a history of demand, as tables, in columns or as JSON."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 
-from planner.reading.inventory import MOST_NODES, Node, told_of
-from planner.reading.job_history import MOST_JOBS, MOST_KEYS, History, Job, state_of
-from planner.reading.kinds import NOTHING, Asked, Kind, Match
+from planner.reading.columns import plain
+from planner.reading.job_history import FIRST, MOST_JOBS, MOST_KEYS, History, Job, state_of
+from planner.reading.jsonlines import document_of, head_keys
+from planner.reading.kinds import Asked, Kind, Match, fit
 from planner.reading.points import number_of
-from planner.reading.reading import Reading
+from planner.reading.reading import Reading, Skips
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
-from planner.reading.tables import places_of, printable, rows_of
+from planner.reading.tables import places_of, printable, rows_of, told
+from planner.reading.times import epoch_unit_s
 
+# columns of sacct, then those of squeue and of the tables that sacct reads
 _ROLES = {
-    "id": ("jobid", "jobidraw"),
-    "state": ("state",),
-    "elapsed": ("elapsed",),
+    "id": ("jobid", "jobidraw", "idjob"),
+    "state": ("state", "st", "statecompact"),
+    "elapsed": ("elapsed", "time", "timeused"),
     "seconds": ("elapsedraw",),
-    "start": ("start",),
-    "end": ("end",),
-    "submit": ("submit",),
-    "tres": ("alloctres", "allocgres"),
+    "start": ("start", "starttime", "timestart"),
+    "end": ("end", "endtime", "timeend"),
+    "submit": ("submit", "submittime", "timesubmit"),
+    "tres": ("alloctres", "allocgres", "gresused", "tresalloc"),
+    "each": ("trespernode", "gres"),  # of each node
     "wanted": ("reqtres", "reqgres"),
-    "nodes": ("nnodes", "allocnodes"),
-    "cpus": ("alloccpus", "ncpus"),
+    "nodes": ("nnodes", "allocnodes", "nodes", "nodesalloc"),
+    "cpus": ("alloccpus", "ncpus", "cpus"),
     "partition": ("partition",),
 }
+_NUMBERED = (
+    "PENDING", "RUNNING", "SUSPENDED", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED",
+    "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY",
+)  # fmt: skip
+_COMPACT = {"R": "RUNNING", "PD": "PENDING", "CG": "COMPLETING", "S": "SUSPENDED", "CF": "CONFIGURING"}  # of squeue
+_RULER = re.compile(r"-+(?: +-+)*\s*")  # what sacct prints below its columns, without --parsable
+_COUNT = re.compile(r"[0-9]{1,12}")
+MIG_SLICE = re.compile(r"\d+g\.\d+gb")
 _ELAPSED = re.compile(r"^(?:(\d{1,5})-)?(?:(\d{1,3}):)?(\d{1,2}):(\d{2})(?:\.\d+)?$")
-_GPU = re.compile(r"(?:^|,)(?:gres/)?gpu(?::([A-Za-z][\w.-]{0,60}))?[=:](\d{1,7})(?=$|,|\()")
+_GPU = re.compile(r"(?:^|,)(?:gres[/:])?gpu(?::([A-Za-z][\w.-]{0,60}))?[=:](\d{1,7})(?=$|,|\()")
 _LONGEST_DAYS = 3660
-_STATES = {
-    "allocated", "alloc", "completing", "comp", "down", "drained", "drain", "draining", "drng", "fail", "failing",
-    "future", "idle", "maint", "mixed", "mix", "perfctrs", "planned", "plnd", "power_down", "powered_down", "reserved",
-    "resv", "unknown", "reboot", "inval", "blocked",
-}  # fmt: skip
-_USABLE = {"allocated", "alloc", "completing", "comp", "idle", "mixed", "mix", "planned", "plnd", "reserved", "resv"}
-_NODES_ROLES = {
-    "node": ("nodelist", "hostnames", "nodehost", "nodename", "node", "hostname"),
-    "state": ("statelong", "state", "statecompact"),
-    "gres": ("gres",),
-}
 
 
 def recognise_sacct(source: Source) -> Match:
     """JobID with a state and the time that it took."""
-    names, _ = header_of(source)
-    places = places_of(names, _ROLES)
+    if source.head_text.lstrip().startswith("{"):
+        keys = head_keys(source)
+        return fit({each: each in keys for each in ("jobs", "job_id", "submission", "elapsed", "tres")},
+                   tool="sacct --json", ceiling=0.97)  # fmt: skip
+    places = places_of(header_of(source)[0] or _columns(source)[0], _ROLES)
     marks = {
         "JobID": "id" in places,
         "State": "state" in places,
-        "Elapsed": "elapsed" in places or "seconds" in places,
-        "AllocTRES, NNodes or another column of sacct": bool({"tres", "nodes", "cpus", "wanted"} & set(places)),
+        "Elapsed": bool({"elapsed", "seconds"} & set(places)) or {"start", "end"} <= set(places),
+        "AllocTRES, NNodes or another column of sacct": bool({"tres", "each", "nodes", "cpus", "wanted"} & set(places)),
     }
     there = tuple(mark for mark, is_there in marks.items() if is_there)
     missing = tuple(mark for mark, is_there in marks.items() if not is_there)
     if not marks["JobID"] or not marks["Elapsed"]:
         return Match(score=0.2 * len(there), found=there, missing=missing)
     return Match(score=0.97 if not missing else 0.8, found=there, missing=missing, tool="sacct")
+
+
+def _columns(source: Source) -> tuple[list[str], list[slice]]:
+    """Names that stand above columns of text, and the places of these where a ruler tells them; none of a table."""
+    lines = [line for line in source.first_lines[:5] if line.strip()]
+    for line, below in zip(lines, [*lines[1:], ""]):
+        names = line.split()
+        if "id" not in places_of(names, _ROLES) or set("|,;\t") & set(line):
+            continue
+        if not _RULER.fullmatch(below):
+            return names, []
+        spans = [slice(*found.span()) for found in re.finditer("-+", below)]
+        return [line[span].strip() for span in spans], spans
+    return [], []
+
+
+def _printed_rows(source: Source, skipped: Skips) -> Iterator[tuple[int, dict[str, str]]]:
+    """Rows of columns of text: cut where a ruler stands, else at blanks, of which the last cell may hold some."""
+    names, spans = _columns(source)
+    places = places_of(names, _ROLES)
+    for number, line in enumerate(source.lines(), start=1):
+        cells = [line[span].strip() for span in spans] or line.split(None, max(len(names) - 1, 0))
+        if not line.strip() or _RULER.fullmatch(line) or "id" in places_of(line.split(), _ROLES):
+            continue
+        if len(cells) != len(names):
+            skipped.add("more or fewer cells than columns", number)
+            continue
+        row = {role: told(cells[place]) for role, place in places.items()}
+        if row.get("tres", "").endswith("+"):
+            skipped.add("resources that are cut short: sacct --parsable2 gives all of them", number)
+            continue
+        yield number, row
+
+
+def _json_rows(source: Source, skipped: Skips) -> Iterator[tuple[int, dict[str, str]]]:
+    """Jobs of sacct --json, as rows."""
+    number = 0
+    for part in source.parts:
+        whole = document_of(part)
+        for job in whole.get("jobs") or () if isinstance(whole, dict) else ():
+            number += 1
+            if not isinstance(job, dict) or not all(isinstance(job.get(key), dict) for key in ("time", "tres")):
+                skipped.add("JSON, but no job", number)
+                continue
+            times, state = job["time"], job.get("state")
+            current = state.get("current") if isinstance(state, dict) else state
+            held = job["tres"].get("allocated")
+            yield number, {
+                "id": str(job.get("job_id", "")), "seconds": str(times.get("elapsed", "")),
+                "state": str(current[0] if isinstance(current, list) and current else current or ""),
+                "start": str(times.get("start") or ""), "submit": str(times.get("submission") or ""),
+                "partition": str(job.get("partition") or ""), "tres": ",".join(
+                    f"gres/{each.get('name')}={each.get('count')}" for each in held if isinstance(each, dict)
+                    and each.get("type") == "gres") if isinstance(held, list) else "",
+            }  # fmt: skip
+
+
+def _rows(source: Source, skipped: Skips) -> Iterator[tuple[int, dict[str, str]]]:
+    if source.head_text.lstrip().startswith("{"):
+        return _json_rows(source, skipped)
+    if _columns(source)[0]:
+        return _printed_rows(source, skipped)
+    quoted = "gresused" in map(plain, header_of(source)[0])  # tables of the database are quoted, sacct quotes nothing
+    return rows_of(source, _ROLES, ("id",), skipped, quoted=quoted)
 
 
 def elapsed_s(text: str) -> float | None:
@@ -80,6 +149,8 @@ def gpus_of(tres: str) -> dict[str, int]:
 
 
 def _time(text: str) -> datetime | None:
+    if _COUNT.fullmatch(text):  # SLURM_TIME_FORMAT=%s, JSON and tables of the database
+        return FIRST + timedelta(seconds=int(text)) if epoch_unit_s(int(text)) == 1.0 else None
     try:
         return datetime.fromisoformat(text).replace(tzinfo=None) if text and text != "Unknown" else None
     except ValueError:
@@ -90,21 +161,28 @@ def _job(row: dict[str, str], types: Counter[str]) -> Job | str:
     seconds = number_of(row.get("seconds", ""))
     if seconds is None:
         seconds = elapsed_s(row.get("elapsed", ""))
+    start, end, submit = (_time(row.get(role, "")) for role in ("start", "end", "submit"))
+    if seconds is None and start and end:
+        seconds = (end - start).total_seconds()
     if seconds is None or seconds < 0:
         return "no time that it took"
     if seconds > _LONGEST_DAYS * 86_400:
         return f"longer than {_LONGEST_DAYS} days"
-    state = state_of(row.get("state", ""))
+    numbered = int(row["state"]) if _COUNT.fullmatch(row.get("state", "")) else len(_NUMBERED)
+    state = _NUMBERED[numbered] if numbered < len(_NUMBERED) else state_of(row.get("state", ""))
+    state = _COMPACT.get(row.get("state", ""), state)
     if row.get("state") and not state:
         return "no state of a job"
     gpus = gpus_of(row.get("tres", ""))
+    if not gpus and row.get("each"):
+        nodes = int(min(number_of(row.get("nodes", "")) or 1, MOST_KEYS))
+        gpus = {kind: count * nodes for kind, count in gpus_of(row["each"]).items()}
     if not gpus and state == "PENDING":
         gpus = gpus_of(row.get("wanted", ""))
     typed = sum(count for kind, count in gpus.items() if kind)
     for kind, count in gpus.items():
         if kind and (kind in types or len(types) < MOST_KEYS):
             types[kind] += count
-    start, submit = _time(row.get("start", "")), _time(row.get("submit", ""))
     wait_s = (start - submit).total_seconds() if start and submit else None
     return Job(state=state, gpus=gpus.get("", typed), seconds=seconds, start=start,
                wait_s=wait_s,
@@ -118,8 +196,10 @@ def read_sacct(source: Source, asked: Asked) -> Reading:
     seen: set[int] = set()
     types: Counter[str] = Counter()
     columns: dict[str, str] = {}
-    for line, row in rows_of(source, _ROLES, ("id",), reading.skipped, quoted=False):
+    epochs = 0
+    for line, row in _rows(source, reading.skipped):
         columns = columns or row
+        epochs += row.get("start", "").isdecimal()
         number = row.get("id", "")
         if not re.match(r"\d", number):
             reading.skipped.add("no number of a job", line)
@@ -143,90 +223,21 @@ def read_sacct(source: Source, asked: Asked) -> Reading:
     history.told(reading)
     if types:
         reading.understood["types of GPUs"] = ", ".join(printable(kind) for kind, _ in types.most_common(10))
-    reading.understood["days"] = "as written: sacct gives times of the cluster without a zone"
-    if "tres" not in columns and "wanted" not in columns:
+    if any(MIG_SLICE.search(kind) for kind in types):
+        reading.note("some jobs hold slices of MIG: each slice counts as a GPU")
+    reading.understood["days"] = (
+        "in UTC: times are counted since 1970" if epochs
+        else "as written: sacct gives times of the cluster without a zone"
+    )  # fmt: skip
+    if not {"tres", "wanted", "each"} & set(columns):
         reading.note("no column tells of devices: ask sacct for AllocTRES too")
     elif not history.gpu_jobs:
         reading.note("no job has gres/gpu among its resources: there are no GPU-hours")
     return reading
 
 
-def recognise_sinfo(source: Source) -> Match:
-    """Nodes with their states, with a first line of names or without one."""
-    lines = [line for line in source.first_lines if line.strip()][:100]
-    if not lines or not source.is_text:
-        return NOTHING
-    places = places_of(_words(lines[0]), _NODES_ROLES)
-    if "node" in places and "state" in places:
-        named = [_state(_words(line), places["state"]) for line in lines[1:]]
-    else:
-        named = [_state(words, 1) if len(words) == 2 else "" for words in map(_words, lines)]
-    share = sum(bool(state) for state in named) / max(len(named), 1)
-    if share < 0.8:
-        return Match(score=0.3 * share, missing=("states of nodes",))
-    return Match(score=0.95, found=("nodes", "states"), tool="sinfo")
-
-
-def _words(line: str) -> list[str]:
-    line = line.strip()[:4000]
-    separator = next((each for each in "|,;" if each in line and "[" not in line), None)
-    return [word.strip() for word in line.split(separator)]
-
-
-def _state(words: list[str], place: int) -> str:
-    state = re.sub(r"[*~#!%$@+^-]+$", "", words[place].lower()) if len(words) > place else ""
-    return state if state.split("+")[0] in _STATES else ""
-
-
-def read_sinfo(source: Source, asked: Asked) -> Reading:
-    """Nodes by state, and the machines of those with devices."""
-    reading = Reading(kind="sinfo", title="nodes of Slurm", source=source.name, tool="sinfo", of="nodes")
-    places: dict[str, int] = {}
-    states: Counter[str] = Counter()
-    nodes: dict[str, Node | None] = {}
-    for number, line in enumerate(source.lines(), start=1):
-        words = _words(line)
-        again = places_of(words, _NODES_ROLES)
-        if "node" in again and "state" in again:
-            places = again
-            continue
-        if not line.strip():
-            continue
-        at = places or {"node": 0, "state": 1}
-        state = _state(words, at["state"])
-        name = words[at["node"]][:300] if len(words) > at["node"] else ""
-        if not state or not name:
-            reading.skipped.add("no node with a state", number)
-        elif name in nodes:
-            reading.skipped.add("a node that stands above (of another partition)", number)
-        elif len(nodes) >= MOST_NODES:
-            reading.skipped.add(f"more than {MOST_NODES:,} nodes", number)
-        else:
-            reading.taken += 1
-            states[state] += 1
-            gres = re.sub(r"\([^)]*\)", "", words[at["gres"]]) if "gres" in at and len(words) > at["gres"] else ""
-            devices = gpus_of(gres)
-            kind = max(devices, key=lambda each: devices[each], default="")
-            usable = bool(devices) and state.split("+")[0] in _USABLE
-            nodes[name] = Node(name=name, device=kind, devices=devices[kind]) if usable else None
-    if not reading.taken:
-        raise refused(
-            source, "nothing-taken", f"no node of {source.name} could be taken", "sinfo -N -O NodeList,StateLong,Gres"
-        )
-    reading.show("nodes", len(nodes))
-    for state, count in states.most_common(12):
-        reading.show(f"nodes {state}", count)
-    found = [node for node in nodes.values() if node is not None]
-    if found:
-        told_of(reading, found)
-    else:
-        reading.note("no usable node tells of its devices: sinfo -N -O NodeList,StateLong,Gres does")
-    return reading
-
-
 KINDS = (
-    Kind(name="sacct", title="jobs of Slurm", looks_for="a first line of JobID, State, Elapsed, AllocTRES … (sacct)",
+    Kind(name="sacct", title="jobs of Slurm",
+         looks_for="a first line of JobID, State, Elapsed, AllocTRES … (sacct, squeue), or sacct --json",
          recognise=recognise_sacct, read=read_sacct),
-    Kind(name="sinfo", title="nodes of Slurm", looks_for="nodes and their states (sinfo -N)",
-         recognise=recognise_sinfo, read=read_sinfo),
 )  # fmt: skip

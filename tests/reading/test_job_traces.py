@@ -200,3 +200,30 @@ def test_jobs_that_start_before_they_came_are_told_and_do_not_wait(tmp_path: Pat
     reading = reading_of(tmp_path, table(ACME, [odd]))
     assert "1 jobs start before they were submitted: their waits are left out" in reading.notes
     assert "wait before a start, mean" not in figures(reading)
+
+
+@pytest.mark.parametrize(
+    ("column", "cells"),
+    [
+        ("duration_hours", ("26.5", "0.5")), ("duration_min", ("1590", "30")), ("duration_ms", ("95400000", "1800000")),
+        ("duration", ("1-02:30:00", "00:30:00")), ("elapsed", ("95400", "1800")),
+    ],
+)  # fmt: skip
+def test_times_that_jobs_took_are_in_the_unit_of_their_column(
+    column: str, cells: tuple[str, str], tmp_path: Path
+) -> None:
+    rows = [(n, 8, "2026-01-05 10:00:00", cell) for n, cell in enumerate(cells)]
+    reading = reading_of(tmp_path, table(["job_id", "num_gpus", "start_time", column], rows))
+    assert (reading.taken, figures(reading)["GPU-hours"]) == (2, 216.0)
+
+
+def test_jobs_of_which_no_column_tells_devices_have_no_gpu_hours(tmp_path: Path) -> None:
+    names = ["job_name", "inst_id", "user", "status", "start_time", "end_time"]
+    with pytest.raises(InputError, match="of no kind that is read"):
+        reading_of(tmp_path, table(names, [("j", "i", "u", "Terminated", "1000", "4600")]))
+
+
+@pytest.mark.parametrize(("column", "cell"), [("gpu_memory_gb", "40"), ("gpu_mem", "40GB"), ("gpu_memory_mb", "40960")])
+def test_memory_in_a_list_of_machines_tells_devices_apart(column: str, cell: str, tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, table(["hostname", "gpu_count", "gpu_model", column], [("h", 8, "A100", cell)]))
+    assert figures(reading)["of them a100-sxm-40gb"] == 8

@@ -211,3 +211,84 @@ def test_statistics_over_time(tmp_path: Path) -> None:
     reading = reading_of(tmp_path, engine_series())
     assert (reading.taken, skips(reading)) == (10, {"a time before the one above it": 1})
     assert figures(reading)["answer tokens, mean"] == pytest.approx(225.0)
+
+
+def test_tokens_from_the_cache_are_shared_over_the_whole_time(tmp_path: Path) -> None:
+    label = '{model_name="m"}'
+    sglang = (
+        f"# TYPE sglang:prompt_tokens_total counter\nsglang:prompt_tokens_total{label} 1000\n"
+        f"sglang:cached_tokens_total{label} 250\nsglang:cache_hit_rate{label} 0.01\n"
+    )
+    assert figures(reading_of(tmp_path, sglang))["prompt tokens from the prefix cache"] == 0.25
+    vllm = f"vllm:prompt_tokens_total{label} 1000\nvllm:gpu_prefix_cache_hit_rate{label} 0.4\n"
+    assert figures(reading_of(tmp_path, vllm))["prompt tokens from the prefix cache"] == 0.4
+
+
+def test_a_quantile_beyond_the_last_bound_is_at_least_that(tmp_path: Path) -> None:
+    lines = "".join(
+        f'tgi_{name}_bucket{{le="100"}} 50\ntgi_{name}_bucket{{le="+Inf"}} 100\ntgi_{name}_sum {total}\n'
+        f"tgi_{name}_count 100\n"
+        for name, total in (("request_input_length", 9000), ("request_generated_tokens", 20_000),
+                            ("request_duration", 30_000), ("request_queue_duration", 2))
+    )  # fmt: skip
+    reading = reading_of(tmp_path, "# TYPE tgi_request_success counter\ntgi_request_success 100\n" + lines)
+    assert reading.tool == "tgi"
+    high = next(each for each in reading.look if each.label == "whole request, p95")
+    assert (high.value, high.unit) == (100, "s at least, beyond all buckets")
+    assert (figures(reading)["whole request, mean"], figures(reading)["wait in the queue, mean"]) == (300, 0.02)
+    assert (fleet(reading)["input_tokens"], fleet(reading)["output_tokens"]) == (90, 200)
+
+
+def test_metrics_of_other_engines_are_known(tmp_path: Path) -> None:
+    trtllm = ('trtllm_request_success_total{model_name="m"} 10\ntrtllm_time_to_first_token_seconds_sum'
+              '{model_name="m"} 2\ntrtllm_time_to_first_token_seconds_count{model_name="m"} 10\n')  # fmt: skip
+    assert figures(reading_of(tmp_path, trtllm))["TTFT, mean"] == 0.2
+    dynamo = "".join(f'dynamo_frontend_{name}{{model="m"}} {value}\n' for name, value in (
+        ("requests_total", 10), ("input_sequence_tokens_sum", 9000), ("input_sequence_tokens_count", 10),
+        ("output_sequence_tokens_sum", 2000), ("output_sequence_tokens_count", 10)))  # fmt: skip
+    written = fleet(reading_of(tmp_path, dynamo))
+    assert (written["input_tokens"], written["output_tokens"]) == (900, 200)
+
+
+def test_memory_of_slices_is_not_that_of_their_device(tmp_path: Path) -> None:
+    lines = "".join(
+        f'DCGM_FI_DEV_FB_{part}{{gpu="0",UUID="GPU-0",GPU_I_PROFILE="3g.40gb",GPU_I_ID="{n}",modelName="NVIDIA L40S"'
+        f',Hostname="h"}} 20000\n' for n in (1, 2) for part in ("USED", "FREE"))  # fmt: skip
+    reading = reading_of(tmp_path, "# TYPE DCGM_FI_DEV_FB_USED gauge\n" + lines)
+    assert figures(reading)["of them l40s"] == 1
+
+
+def test_a_query_that_failed_without_a_result_says_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a query that failed: bad query"):
+        reading_of(tmp_path, json.dumps({"status": "error", "errorType": "bad_data", "error": "bad query"}))
+
+
+def test_tables_of_grafana_are_series(tmp_path: Path) -> None:
+    names = [f'"vllm:{name}_total{{model_name=""m""}}"' for name in ("request_success", "prompt_tokens")]
+    rows = [f"2026-01-05 00:{n:02d}:00,{n * 60},{n * 60_000},,much\n" for n in range(10)]
+    text = f'Time,{",".join(names)},"vllm:num_requests_running{{model_name=""m""}}",other\n' + "".join(rows)
+    reading = reading_of(tmp_path, text + "when,1,2,3,4\n" + '2026-01-05 00:10:00,"1\n')
+    there = figures(reading)
+    assert (reading.taken, there["rate"], there["prompt tokens a second"]) == (20, 1.0, 1000.0)
+    assert skips(reading) == {"no time, or more or fewer cells than columns": 2}
+    assert any("other is no name" in note for note in reading.notes)
+    assert any("name no zone" in note for note in reading.notes)
+    long = 'Series;Time;Value\nvllm:num_requests_running{model_name="m"};1767571200000;3\n' \
+           'vllm:num_requests_running{model_name="m"};1767571260000;x\n'  # fmt: skip
+    reading = reading_of(tmp_path, long)
+    assert (reading.taken, figures(reading)["running at once, mean"]) == (1, 3)
+    assert skips(reading) == {"no number for a value": 1}
+
+
+def test_a_table_of_times_and_other_names_is_none_of_metrics(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="of no kind that is read"):
+        reading_of(tmp_path, "Time,GPU 0,GPU 1\n2026-01-05 00:00:00,50%,60%\n")
+
+
+def test_series_a_line_with_times_beside_the_values(tmp_path: Path) -> None:
+    lines = [json.dumps({"metric": {"__name__": f"vllm:{name}", "model_name": "m"}, "values": [0, 60, 120],
+                         "timestamps": [1767571200000, 1767571260000, 1767571320000]}) for name in (
+                             "request_success_total", "prompt_tokens_total")]  # fmt: skip
+    reading = reading_of(tmp_path, "\n".join([*lines, '{"metric": {"__na']))
+    assert (reading.taken, figures(reading)["rate"]) == (6, 1.0)
+    assert sum(skips(reading).values()) == 1

@@ -162,3 +162,21 @@ def test_what_sky_prints_of_quantities_prices_and_nodes(tmp_path: Path) -> None:
 def test_who_offers_what(tmp_path: Path) -> None:
     found = figures(reading_of(tmp_path, sky_accelerators()))
     assert found == {"H100 (h100-sxm-80gb)": 2, "NoSuchGPU (not in the catalog)": 1}
+
+
+def test_what_sky_calls_an_a100_has_40_gb_and_kept_nodes_are_counted(tmp_path: Path) -> None:
+    text = (
+        "GPU   QTY_PER_NODE  TOTAL_GPUS  TOTAL_FREE_GPUS\n"
+        "A100  1, 2, 4, 8    16          8\n\n"
+        "CONTEXT  NODE    vCPU             GPU        GPU UTILIZATION  NODE STATUS\n"
+        "prod     node-a  100 of 192 free  A100       0 of 8 free      Healthy\n"
+        "prod     node-b  192 of 192 free  A100-80GB  8 of 8 free      Healthy\n"
+        "prod     node-c  192 of 192 free  A100-80GB  8 of 8 free      Cordoned\n"
+    )
+    path = tmp_path / "sky.txt"
+    path.write_text(text)
+    reading = read(Source(path))
+    assert next((each.label, each.value) for each in reading.look) == ("A100 (a100-sxm-40gb)", "1, 2, 4, 8")
+    entries = next(piece.fragment["hardware"]["owned"] for piece in reading.pieces if piece.fragment)
+    assert {each["shape"] for each in entries} == {"onprem/dgx-a100-40gb", "onprem/dgx-a100-80gb"}
+    assert reading.skipped.reasons == {"cordoned or not ready": (1, 7)}

@@ -1,0 +1,238 @@
+"""What Slurm tells of nodes: those of sinfo and of scontrol show node, by their state and with their devices."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from planner.reading.inventory import MOST_NODES, Node, told_of
+from planner.reading.jsonlines import document_of, head_keys
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
+from planner.reading.reading import Reading
+from planner.reading.slurm import MIG_SLICE, gpus_of
+from planner.reading.source import Source, refused
+from planner.reading.tables import places_of
+
+_STATES = {
+    "allocated", "alloc", "completing", "comp", "down", "drained", "drain", "draining", "drng", "fail", "failing",
+    "future", "idle", "maint", "mixed", "mix", "perfctrs", "planned", "plnd", "power_down", "powered_down", "reserved",
+    "resv", "unknown", "reboot", "inval", "blocked",
+}  # fmt: skip
+_USABLE = {"allocated", "alloc", "completing", "comp", "idle", "mixed", "mix", "planned", "plnd", "reserved", "resv"}
+# what stands behind a state, as idle+drain, and keeps jobs away
+_KEPT = {
+    "drain", "draining", "drained", "down", "fail", "failing", "maint", "maintenance", "not_responding", "invalid_reg",
+    "reboot_issued", "reboot_requested", "blocked",
+}  # fmt: skip
+_ROLES = {
+    "node": ("nodelist", "hostnames", "nodehost", "nodename", "node", "hostname"),
+    "state": ("statelong", "state", "statecompact", "statecomplete"),
+    "gres": ("gres",),
+}
+_HOST = re.compile(r"([^\[\]]*)\[([^\[\]]*)\](.*)")
+_OUTSIDE = re.compile(r",(?![^\[(]*[\])])")  # a comma that stands in no brackets
+_LONGEST_LIST, _MOST_RANGES = 100_000, 8
+_INDEX = re.compile(r"[0-9]{1,9}")
+_FIELD = re.compile(r"(?:^|\s)(NodeName|State|Gres|CfgTRES)=(\S*)")
+_ASK = "sinfo -N -O NodeList,StateLong,Gres"
+
+
+def hosts_of(text: str) -> Iterator[str]:
+    """Names of a list of nodes, gpu[01-03,7],login as Slurm writes it; no more than there may be."""
+    for part in _OUTSIDE.split(text[:_LONGEST_LIST]):
+        found = _HOST.fullmatch(part) if part.count("[") <= _MOST_RANGES else None
+        if not found:
+            yield part
+            continue
+        before, ranges, after = found.groups()
+        for each in ranges.split(","):
+            low, _, high = each.partition("-")
+            if not (_INDEX.fullmatch(low) and _INDEX.fullmatch(high or low)):
+                continue
+            for number in range(int(low), min(int(high or low), int(low) + MOST_NODES) + 1):
+                yield from hosts_of(f"{before}{number:0{len(low)}d}{after}")
+
+
+def _words(line: str, separator: str | None) -> list[str]:
+    line = line.strip()[:4000]
+    return [word.strip('" ') for word in (_OUTSIDE.split(line) if separator == "," else line.split(separator))]
+
+
+def _separator(line: str) -> str | None:
+    return next((each for each in "|;," if each in line and "[" not in line), None)
+
+
+def _head(line: str) -> tuple[dict[str, int], str | None]:
+    """Places of the columns that a first line names, and what stands between them; none for any other line."""
+    separator = _separator(line)
+    places = places_of(_words(line, separator), _ROLES)
+    return (places if "node" in places and len(places) > 1 else {}), separator
+
+
+def _state(text: str) -> str:
+    state = re.sub(r"[*~#!%$@+^-]+$", "", text.lower())
+    return state if state.split("+")[0] in _STATES else ""
+
+
+def recognise_sinfo(source: Source) -> Match:
+    """Nodes with their states or devices, with a first line of names or without one."""
+    lines = [line for line in source.first_lines if line.strip()][:100]
+    if not lines or not source.is_text:
+        return NOTHING
+    at = next((at for at, line in enumerate(lines[:3]) if _head(line)[0]), None)
+    if at is None:
+        found = [_state(words[1]) if len(words := _words(line, _separator(line))) == 2 else "" for line in lines]
+    else:
+        places, separator = _head(lines[at])
+        rows = [_words(line, separator) for line in lines[at + 1 :]]
+        place = places.get("state", places.get("gres", 0))
+        found = [row[place] if place < len(row) else "" for row in rows]
+        found = [_state(cell) for cell in found] if "state" in places else [
+            cell if gpus_of(_gres(cell)) or cell in ("(null)", "N/A") else "" for cell in found]  # fmt: skip
+    share = sum(map(bool, found)) / max(len(found), 1)
+    if share < 0.8:
+        return Match(score=0.3 * share, missing=("states of nodes",))
+    return Match(score=0.95, found=("nodes", "states"), tool="sinfo")
+
+
+def _gres(text: str) -> str:
+    return re.sub(r"\([^)]*\)", "", text)
+
+
+class _Nodes:
+    """Nodes by name, each taken once."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.states: Counter[str] = Counter()
+        self.nodes: dict[str, Node | None] = {}
+
+    def take(self, names: Iterator[str], state: str, gres: str, number: int) -> None:
+        """Nodes of one line; `state` is empty where no column tells it: they count as usable then."""
+        devices = gpus_of(_gres(gres))
+        whole = {kind: count for kind, count in devices.items() if not MIG_SLICE.search(kind)}
+        if len(whole) < len(devices):
+            self.reading.note("slices of MIG are not told as machines: name the whole devices under hardware.owned")
+        kind = max(whole, key=lambda each: (bool(each), whole[each]), default="")  # "" is the sum of all
+        first, *flags = (state or "idle").split("+")
+        usable = bool(whole) and first in _USABLE and not _KEPT & set(flags)
+        for name in islice(names, MOST_NODES):
+            if name in self.nodes:
+                self.reading.skipped.add("a node that stands above (of another partition)", number)
+            elif len(self.nodes) >= MOST_NODES:
+                self.reading.skipped.add(f"more than {MOST_NODES:,} nodes", number)
+            else:
+                self.reading.taken += 1
+                self.states[state] += 1
+                self.nodes[name] = Node(name=name, device=kind, devices=whole[kind]) if usable else None
+
+    def told(self, source: Source) -> Reading:
+        """The reading with its figures and what is owned."""
+        if not self.reading.taken:
+            raise refused(source, "nothing-taken", f"no node of {source.name} could be taken", _ASK)
+        self.reading.show("nodes", len(self.nodes))
+        for state, count in self.states.most_common(12):
+            self.reading.show(f"nodes {state or 'without a state'}", count)
+        if self.states[""]:
+            self.reading.note(f"{self.states['']:,} nodes tell no state: they count as usable")
+        found = [node for node in self.nodes.values() if node is not None]
+        if found:
+            told_of(self.reading, found)
+        else:
+            self.reading.note(f"no usable node tells of its devices: {_ASK} does")
+        return self.reading
+
+
+def read_sinfo(source: Source, asked: Asked) -> Reading:
+    """Nodes by state, and the machines of those with devices."""
+    reading = Reading(kind="sinfo", title="nodes of Slurm", source=source.name, tool="sinfo", of="nodes")
+    places: dict[str, int] = {}
+    separator: str | None = None
+    found = _Nodes(reading)
+    for number, line in enumerate(source.lines(), start=1):
+        again, between = _head(line)
+        if again:
+            places, separator = again, between
+        if again or not line.strip():
+            continue
+        at = places or {"node": 0, "state": 1}
+        words = _words(line, separator if places else _separator(line))
+        cells = {role: words[place] for role, place in at.items() if place < len(words)}
+        state = _state(cells.get("state", ""))
+        if not cells.get("node") or ("state" in at and not state) or ("gres" in at and "gres" not in cells):
+            reading.skipped.add("no node with a state", number)
+        else:
+            found.take(hosts_of(cells["node"][:4000]), state, cells.get("gres", ""), number)
+    return found.told(source)
+
+
+def recognise_shown(source: Source) -> Match:
+    """NodeName=, State= and Gres= of scontrol, or the nodes of its JSON."""
+    head = source.head_text
+    if head.lstrip().startswith("{"):
+        keys = head_keys(source)
+        more = ("hostname", "architecture") if "architecture" in keys else ("sinfo",)
+        return fit({each: each in keys for each in ("nodes", "gres", "state", *more)},
+                   tool="scontrol show node --json", ceiling=0.95)  # fmt: skip
+    begins = bool(re.search(r"^NodeName=\S", head, re.M))
+    return fit({"NodeName=": begins, "State=": begins and "State=" in head, "Gres= or CfgTRES=":
+                begins and ("Gres=" in head or "CfgTRES=" in head)}, tool="scontrol", ceiling=0.96)  # fmt: skip
+
+
+def read_shown(source: Source, asked: Asked) -> Reading:
+    """Nodes by state, and the machines of those with devices."""
+    reading = Reading(kind="scontrol-nodes", title="nodes of Slurm", source=source.name, tool="scontrol", of="nodes")
+    found = _Nodes(reading)
+    shown = _json_nodes(source) if source.head_text.lstrip().startswith("{") else _shown_nodes(source)
+    for number, node in shown:
+        gres, state = node.get("Gres", ""), _state(node.get("State", ""))
+        if not node.get("NodeName") or not state:
+            reading.skipped.add("no node with a state", number)
+        else:
+            gres = gres if gpus_of(_gres(gres)) else node.get("CfgTRES", "")
+            found.take(hosts_of(node["NodeName"]), state, gres, number)
+    return found.told(source)
+
+
+def _shown_nodes(source: Source) -> Iterator[tuple[int, dict[str, str]]]:
+    node: dict[str, str] = {}
+    begin = 0
+    for number, line in enumerate(source.lines(), start=1):
+        fields = dict(_FIELD.findall(line[:20_000]))
+        if "NodeName" in fields:
+            if node:
+                yield begin, node
+            node, begin = {}, number
+        if begin:
+            node |= fields
+    if node:
+        yield begin, node
+
+
+def _json_nodes(source: Source) -> Iterator[tuple[int, dict[str, str]]]:
+    whole = document_of(source)
+    whole = whole if isinstance(whole, dict) else {}
+    rows: list[Any] = next((whole[key] for key in ("nodes", "sinfo") if isinstance(whole.get(key), list)), [])
+    for number, row in enumerate(rows, start=1):
+        row = row if isinstance(row, dict) else {}
+        names, gres, shown = (row.get(key) for key in ("nodes", "gres", "node"))  # of sinfo, each with more below
+        state = shown.get("state") if isinstance(shown, dict) else row.get("state")
+        listed = names.get("nodes") if isinstance(names, dict) else None
+        yield number, {
+            "NodeName": ",".join(map(str, listed)) if isinstance(listed, list) else str(row.get("name") or ""),
+            "Gres": str((gres.get("total") if isinstance(gres, dict) else gres) or ""),
+            "CfgTRES": str(row.get("tres") or ""),
+            "State": "+".join(map(str, state)) if isinstance(state, list) else str(state or ""),
+        }  # fmt: skip
+
+
+KINDS = (
+    Kind(name="sinfo", title="nodes of Slurm", looks_for="nodes and their states or devices (sinfo -N)",
+         recognise=recognise_sinfo, read=read_sinfo),
+    Kind(name="scontrol-nodes", title="nodes of Slurm, one by one",
+         looks_for="NodeName=, State= and Gres= (scontrol show node), or its JSON",
+         recognise=recognise_shown, read=read_shown),
+)  # fmt: skip
