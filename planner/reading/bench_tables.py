@@ -17,22 +17,28 @@ from planner.reading.source import Source, refused
 
 _DEEP = 8
 _LLAMA = {"n_prompt", "n_gen", "avg_ts"}
-_TEST = re.compile(r"^(?:pp(\d+))?\+?(?:tg(\d+))?(?: ?@ ?d(\d+))?$")
+_TEST = re.compile(r"^(?:pp ?(\d+))?\+?(?:tg ?(\d+))?(?: ?@ ?d(\d+))?$")
+_INSERT = re.compile(r"(?i)\s*INSERT INTO \W?(?:llama_bench|test)\W? *\(([^)]*)\) *VALUES *\((.*)\) *;?\s*$")
+_HEADER = re.compile(r"\|\s*test\s*\|\s*t/s\s*\|")
 _CLOSE = 0.02
 
 
 def recognise_llama_bench(source: Source) -> Match:
     """JSON, CSV or the printed table of llama-bench."""
     names = set(header_of(source)[0]) | head_keys(source)
-    if re.search(r"\|\s*test\s*\|\s*t/s\s*\|", source.head_text):
+    if _HEADER.search(source.head_text):
         return Match(score=0.95, found=("a table with test and t/s",), tool="llama-bench, printed")
+    inserted = next((found.group(1) for line in source.first_lines if (found := _INSERT.match(line[:4000]))), "")
+    names |= set(re.split(r"\W+", inserted))
     return fit({name: name in names for name in sorted(_LLAMA)}, tool="llama-bench", ceiling=0.97)
 
 
 def _llama_records(source: Source, skipped: Skips) -> Iterator[tuple[int, Mapping[str, Any]]]:
     names, separator = header_of(source)
-    if re.search(r"\|\s*test\s*\|\s*t/s\s*\|", source.head_text):
-        yield from _printed(source)
+    if _HEADER.search(source.head_text):
+        yield from _printed(source, skipped)
+    elif any(_INSERT.match(line[:4000]) for line in source.first_lines):
+        yield from _inserted(source, skipped)
     elif names and set(names) >= _LLAMA:
         yield from _cells(source, names, separator, skipped)
     else:
@@ -42,12 +48,29 @@ def _llama_records(source: Source, skipped: Skips) -> Iterator[tuple[int, Mappin
             skipped.add(reason, line, count)
 
 
-def _printed(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    names: list[str] = []
-    device = ""
+def _inserted(source: Source, skipped: Skips) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Rows of a script that fills a table: names and values of each statement."""
     for number, line in enumerate(source.lines(), start=1):
-        found = re.match(r"\s*(?:ggml_\w+|Device)[: ]+ ?\d+(?: =|:) ([^(|,]+)", line[:400])
-        device = found.group(1).strip() if found else device
+        found = _INSERT.match(line[:20_000])
+        if not found:
+            continue
+        names = [name.strip(' "`') for name in found.group(1).split(",")]
+        values = next(csv.reader([found.group(2)], quotechar="'", skipinitialspace=True), [])
+        if len(values) == len(names):
+            yield number, dict(zip(names, values))
+        else:
+            skipped.add("more or fewer values than names", number)
+
+
+def _printed(source: Source, skipped: Skips) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    names: list[str] = []
+    devices: dict[str, str] = {}
+    for number, line in enumerate(source.lines(), start=1):
+        found = re.match(r"\s*(?:ggml_\w+|Device)[: ]+ ?(\d+)(?: =|:) ([^(|,]+)", line[:400])
+        if found:
+            if found.group(1) == "0":  # the list of a further run
+                devices.clear()
+            devices[found.group(1)] = found.group(2).strip()
         cells = [cell.strip() for cell in line[:4000].strip().strip("|").split("|")]
         if "test" in cells and "t/s" in cells:
             names = cells
@@ -56,10 +79,12 @@ def _printed(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
             test = _TEST.match(row["test"])
             speed = number_of(re.split(r"±|\+/-", row["t/s"])[0].strip())
             if test is None or speed is None:
+                skipped.add("a test or speed of another form", number)
                 continue
             given, made, depth = (int(part) if part else 0 for part in test.groups())
             yield number, {"n_prompt": given, "n_gen": made, "n_depth": depth, "avg_ts": speed,
-                           "model_type": row.get("model", ""), "gpu_info": device}  # fmt: skip
+                           "model_type": row.get("model", ""), "gpu_info": ", ".join(devices.values()),
+                           "n_gpu_layers": row.get("ngl"), "split_mode": row.get("sm")}  # fmt: skip
 
 
 def _cells(source: Source, names: list[str], separator: str, skipped: Skips) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -93,10 +118,17 @@ def read_llama_bench(source: Source, asked: Asked) -> Reading:
         if given and made:
             reading.skipped.add("a mixed test (pp+tg), whose speed is of neither", number)
             continue
+        if record.get("n_gpu_layers") is not None and number_of(record["n_gpu_layers"]) == 0:
+            reading.skipped.add("a test without layers on a device", number)
+            continue
         cells: dict[str, Any] = {"engine": "llama.cpp", "n_accel": 1, "scenario": "llama-bench"}
-        for column, name in (("model", "model_type"), ("accelerator", "gpu_info"), ("engine_version", "build_number")):
+        for column, name in (("model", "model_type"), ("engine_version", "build_number")):
             if record.get(name):
                 cells[column] = str(record[name])[:200]
+        devices = [name.strip() for name in str(record.get("gpu_info") or "").split(",") if name.strip()]
+        if devices:
+            cells["accelerator"] = " + ".join(dict.fromkeys(devices))[:200]
+            cells["n_accel"] = 1 if record.get("split_mode") == "none" else len(devices)
         cells["concurrency"] = 1.0
         if given:
             cells |= {"prefill_tokens_per_s": speed, "input_tokens": given + depth}
