@@ -49,7 +49,7 @@ def _items(source: Source) -> Iterator[tuple[int, Any]]:
 def _match(source: Source, kind: str, marks: dict[str, bool]) -> Match:
     if source.head_text.lstrip()[:1] not in ("{", "["):
         return NOTHING
-    named = re.search(r'"kind"\s*:\s*"(NodeList|PodList|Node|Pod)"', source.head_text)
+    named = re.search(r'"kind"\s*:\s*"(NodeList|PodList|Node|Pod|Deployment|StatefulSet|DaemonSet)"', source.head_text)
     if named and named.group(1).removesuffix("List") != kind:
         return NOTHING
     return fit(marks, tool="kubectl", ceiling=0.96)
