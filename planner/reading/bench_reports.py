@@ -41,12 +41,28 @@ def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
 # genai-perf, aiperf as tables: a metric a row, its statistics in columns
 
 
+def _drawn(source: Source) -> Iterator[tuple[int, list[str]]]:
+    """Rows of a table that is drawn on a terminal; a name that is broken over lines is put together."""
+    row: list[str] = []
+    begin = 0
+    for number, line in enumerate(source.lines(), start=1):
+        cells = [cell.strip() for cell in re.split(r"[┃│]", line[:4000])[1:-1]]
+        if row and len(cells) == len(row) and not any(cells[1:]):
+            row[0] = f"{row[0]} {cells[0]}"
+            continue
+        if row:
+            yield begin, row
+        row, begin = cells, number
+    if row:
+        yield begin, row
+
+
 def _recognise_metrics(source: Source) -> Match:
     if not source.is_text:
         return NOTHING
-    names = re.split(
-        r"[,;\t]", next((line for line in source.first_lines if line.strip()), "").lstrip("\ufeff").lower()
-    )
+    lines = [line.lstrip("\ufeff").lower() for line in source.first_lines if line.strip()]
+    drawn = next((line for line in lines if re.search(r"[┃│]\s*(?:statistic|metric)\s*[┃│]", line)), "")
+    names = re.split(r"[,;\t┃│]", (drawn or next(iter(lines), "")).replace("statistic", "metric"))
     said = {name.strip().strip('"') for name in names}
     latency = re.search(r"(?i)request latency|time to first token", source.head_text)
     return fit({"a column Metric": "metric" in said, "statistics in columns": bool(said & _STATISTICS),
@@ -56,10 +72,11 @@ def _recognise_metrics(source: Source) -> Match:
 def _metrics_runs(source: Source, skipped: Skips) -> Runs:
     names: list[str] = []
     run: dict[str, Any] = {}
-    for number, cells in _rows(source):
+    drawn = re.search(r"[┃│]", source.head_text)
+    for number, cells in _drawn(source) if drawn else _rows(source):
         if not any(cells):
             continue
-        if cells[0].lower() == "metric":
+        if cells[0].lower() in ("metric", "statistic"):
             names = [cell.lower() for cell in cells]
             continue
         if re.match(r"(?i)gpu|gpu_index|endpoint$", cells[0]):  # samples of devices follow in a table of their own
@@ -255,6 +272,38 @@ def _record_runs(source: Source, skipped: Skips) -> Runs:
     yield from ((place, run, _S) for place, run in enumerate(runs.values(), start=1))
 
 
+# what vLLM prints without a server
+
+_SPEED = re.compile(r"Throughput: ([\d.]+) requests/s, ([\d.]+) (?:total )?tokens/s(?:, ([\d.]+) output tokens/s)?")
+_WHOLE = re.compile(r"(?:Avg latency: ([\d.]+)|(\d+)% percentile latency: ([\d.]+)) seconds")
+
+
+def _recognise_lines(source: Source) -> Match:
+    if not source.is_text:
+        return NOTHING
+    found = bool(_SPEED.search(source.head_text) or re.search(r"Avg latency: [\d.]+ seconds", source.head_text))
+    return fit({"a line Throughput: or Avg latency:": found}, tool="vLLM bench, printed", ceiling=0.9)
+
+
+def _line_runs(source: Source, skipped: Skips) -> Runs:
+    run: dict[str, Any] = {}
+    begun = 1
+    for number, line in enumerate(source.lines(), start=1):
+        speed, whole = _SPEED.search(line[:2000]), _WHOLE.search(line[:2000])
+        if run and (speed or (whole and whole.group(1))):
+            yield begun, run, _S
+            run = {}
+        if speed:
+            begun, names = number, ("requests_per_second", "total_tokens_per_sec", "output_throughput")
+            run = dict(zip(names, speed.groups())) | {"scenario": "offline"}
+        elif whole and whole.group(1):
+            begun, run = number, {"e2e_latency_mean_s": whole.group(1), "scenario": "static batch"}
+        elif whole and run:
+            run[f"e2e_latency_p{whole.group(2)}_s"] = whole.group(3)
+    if run:
+        yield begun, run, _S
+
+
 # EvalScope, llm-load-test
 
 
@@ -308,6 +357,9 @@ KINDS = tuple(
         Format(name="bench-records", title="records of a benchmark, one a metric",
                looks_for="JSON with benchmark, metric and benchmark_values", recognise=_recognise_records,
                runs=_record_runs),
+        Format(name="bench-lines", title="printed throughput or latency of vLLM",
+               looks_for="a line such as Throughput: 2 requests/s, 900 total tokens/s, or Avg latency: 1.5 seconds",
+               recognise=_recognise_lines, runs=_line_runs),
         Format(name="bench-summary", title="summary of EvalScope or llm-load-test",
                looks_for="JSON with Number of concurrency and averages, or summary and response_time",
                recognise=_recognise_summaries, runs=_summary_runs),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from planner.reading.benchmarks import stem_of
+from planner.reading.decimal_signs import DecimalSign, number_in, signs_of
 from planner.reading.jsonlines import JsonLines, document_of, flat, head_document, head_keys, records_of
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
 from planner.reading.points import Point, latency_key, measured, number_of, point_of, reading_of
@@ -21,6 +22,8 @@ _TEST = re.compile(r"^(?:pp ?(\d+))?\+?(?:tg ?(\d+))?(?: ?@ ?d(\d+))?$")
 _INSERT = re.compile(r"(?i)\s*INSERT INTO \W?(?:llama_bench|test)\W? *\(([^)]*)\) *VALUES *\((.*)\) *;?\s*$")
 _HEADER = re.compile(r"\|\s*test\s*\|\s*t/s\s*\|")
 _CLOSE = 0.02
+_BATCHED = {"pp", "tg", "pl", "speed_pp", "speed_tg"}
+_BATCHED_NAMES = {"PP": "pp", "TG": "tg", "B": "pl", "S_PP t/s": "speed_pp", "S_TG t/s": "speed_tg"}
 
 
 def recognise_llama_bench(source: Source) -> Match:
@@ -30,12 +33,18 @@ def recognise_llama_bench(source: Source) -> Match:
         return Match(score=0.95, found=("a table with test and t/s",), tool="llama-bench, printed")
     inserted = next((found.group(1) for line in source.first_lines if (found := _INSERT.match(line[:4000]))), "")
     names |= set(re.split(r"\W+", inserted))
+    if "S_TG t/s" in source.head_text or names >= _BATCHED:
+        return Match(score=0.95, found=("speeds of prompts and answers at a batch",), tool="llama-batched-bench")
     return fit({name: name in names for name in sorted(_LLAMA)}, tool="llama-bench", ceiling=0.97)
 
 
 def _llama_records(source: Source, skipped: Skips) -> Iterator[tuple[int, Mapping[str, Any]]]:
     names, separator = header_of(source)
-    if _HEADER.search(source.head_text):
+    if "S_TG t/s" in source.head_text:
+        names = _ruled(source)
+        for number, row in _ruled_rows(source, names, skipped):
+            yield number, {_BATCHED_NAMES.get(name, name): cell for name, cell in row.items()}
+    elif _HEADER.search(source.head_text):
         yield from _printed(source, skipped)
     elif any(_INSERT.match(line[:4000]) for line in source.first_lines):
         yield from _inserted(source, skipped)
@@ -110,6 +119,9 @@ def read_llama_bench(source: Source, asked: Asked) -> Reading:
     reading = Reading(kind="bench-llama", title="result of llama-bench", source=source.name)
     points = []
     for number, record in _llama_records(source, reading.skipped):
+        if set(record) >= _BATCHED:
+            points.extend(_batched(reading, record, number))
+            continue
         given, made = number_of(record.get("n_prompt")) or 0.0, number_of(record.get("n_gen")) or 0.0
         depth, speed = number_of(record.get("n_depth")) or 0.0, number_of(record.get("avg_ts"))
         if speed is None or speed <= 0 or min(given, made, depth) < 0 or (given == 0 and made == 0):
@@ -145,6 +157,21 @@ def read_llama_bench(source: Source, asked: Asked) -> Reading:
     return reading
 
 
+def _batched(reading: Reading, record: Mapping[str, Any], number: int) -> list[Point]:
+    """Speeds of prompts and of answers of a batch; of all its sequences together."""
+    given, made, batch, prompts, answers = (
+        number_of(record[name]) for name in ("pp", "tg", "pl", "speed_pp", "speed_tg")
+    )
+    if not given or not made or not batch or not prompts or not answers or min(given, made, batch) < 0:
+        reading.skipped.add("no speed, or neither prompt nor answer", number)
+        return []
+    cells = {"engine": "llama.cpp", "scenario": "static batch", "concurrency": batch, "input_tokens": given}
+    reading.show(f"{batch:.0f} at once: pp{given:.0f}", prompts, "prompt tokens/s")
+    reading.show(f"{batch:.0f} at once: tg{made:.0f}", answers, "tokens/s")
+    return [Point(cells=cells | {"prefill_tokens_per_s": prompts}, at=number),
+            Point(cells=cells | {"output_tokens": made, "output_tokens_per_s_total": answers}, at=number)]  # fmt: skip
+
+
 def _points_below(value: Any, above: Mapping[str, Any], depth: int = 0) -> Iterator[dict[str, Any]]:
     """Records of a document that hold measured figures, each with the plain values that stand above it."""
     if depth > _DEEP:
@@ -173,6 +200,7 @@ def _points_below(value: Any, above: Mapping[str, Any], depth: int = 0) -> Itera
 def recognise_points(source: Source) -> Match:
     """A table or records with a model or device, a load, and throughputs or latencies."""
     names, _ = header_of(source)
+    names = _ruled(source) or names
     if names:
         return _by_names(names, 0.8)
     whole = head_document(source)
@@ -185,14 +213,35 @@ def recognise_points(source: Source) -> Match:
     )
 
 
+def _ruled(source: Source) -> list[str]:
+    """Names of a table in Markdown: cells between bars above a rule of dashes; none where there is no such table."""
+    for above, below in zip(source.first_lines, source.first_lines[1:]):
+        if re.fullmatch(r"\s*\|(?:\s*:?-+:?\s*\|)+\s*", below[:4000]):
+            return [cell.strip(" *`") for cell in above.strip().strip("|").split("|")]
+    return []
+
+
+def _ruled_rows(source: Source, names: list[str], skipped: Skips) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for number, line in enumerate(source.lines(), start=1):
+        cells = [cell.strip(" *`") for cell in line[:4000].strip().strip("|").split("|")]
+        if not line.lstrip().startswith("|") or cells == names or all(set(cell) <= set(":-") for cell in cells):
+            continue
+        if len(cells) == len(names):
+            yield number, dict(zip(names, cells))
+        else:
+            skipped.add("more or fewer cells than columns", number)
+
+
 def _by_names(names: list[str], ceiling: float) -> Match:
     point = point_of(dict.fromkeys(names, 1.0) | {name: "x" for name in names if "model" in name.lower()},
                      default_ms=1.0)  # fmt: skip
     cells = set(point_of(dict.fromkeys(names, "1"), default_ms=1.0).cells)
     timed = measured(point) or any(latency_key(name, 1.0) for name in names) or _bare(names) is not None
+    # a latency of an engine at so many clients is of a model, named or not
+    of_engine = bool(point.latency_ms) and bool(cells & {"concurrency", "request_rate"})
     marks = {
         "a throughput or latency": timed,
-        "a model or device": bool(cells & {"model", "accelerator"}),
+        "a model or device": of_engine or bool(cells & {"model", "accelerator"}),
         "a load or lengths": bool(cells & {"concurrency", "request_rate", "input_tokens", "output_tokens"}),
     }
     return fit(marks, ceiling=ceiling)
@@ -227,8 +276,11 @@ def read_points(source: Source, asked: Asked) -> Reading:
 def _point_records(
     source: Source, names: list[str], separator: str, skipped: Skips
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    if ruled := _ruled(source):
+        yield from _ruled_rows(source, ruled, skipped)
+        return
     if names:
-        yield from _cells(source, names, separator, skipped)
+        yield from _with_dots(source, list(_cells(source, names, separator, skipped)), separator)
         return
     if isinstance(head_document(source), dict):
         yield from enumerate(_points_below(document_of(source), {}), start=1)
@@ -237,6 +289,23 @@ def _point_records(
     yield from lines
     for reason, (count, line) in lines.skipped.reasons.items():
         skipped.add(reason, line, count)
+
+
+def _with_dots(
+    source: Source, rows: list[tuple[int, Mapping[str, Any]]], separator: str
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Rows of a table whose numbers may have a decimal comma, which stands for a dot then."""
+    sign = DecimalSign()
+    for number, row in rows if separator != "," else ():
+        for cell in row.values():
+            sign.see(cell, number)
+    signs, _ = signs_of(source, {"figures": sign}, separator)
+    for number, row in rows:
+        if signs["figures"] == ",":
+            row = {
+                name: cell if (value := number_in(cell, ",")) is None else f"{value:f}" for name, cell in row.items()
+            }
+        yield number, row
 
 
 def _with_bare(point: Point, record: Mapping[str, Any], name: str) -> str:

@@ -188,6 +188,8 @@ def _console_runs(source: Source, skipped: Skips) -> Runs:
         if table and "Benchmark" not in line and line.count("|") >= 12:
             yield from _guidellm_row(line, number)
         pair = _PAIR.match(line)
+        if pair and pair.group(1) == "Concurrency" and "Total generated tokens (retokenized)" in run:
+            continue  # SGLang: requests under way on average, not those that were set
         told = _TOLD.match(line) if not begun else None
         if told and told.group(2) != "None":
             before[told.group(1)] = told.group(2)

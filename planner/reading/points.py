@@ -41,22 +41,22 @@ _MEANS: Mapping[str, tuple[str, ...]] = {
         "outputtokenthroughputtoks", "outputtokensthroughput", "totaloutputthroughputtokenssec",
         "throughputtokenspersec", "tokenspersec", "outputtokenssec", "resultsmeanoutputthroughputtokenpers",
         "throughputtokenpers", "outputtokenthroughputavgtokenssec", "outputtps", "systemoutputthroughputtoks",
-        "throughputaveragetokenss", "predictedpersecond",
+        "throughputaveragetokenss", "predictedpersecond", "outputtokpersec",
     ),
     "total_tokens_per_s": (
         "totaltokenthroughput", "totalthroughput", "totaltokenspersec", "totaltokenthroughputtoks",
         "totaltokenthroughputtokenssec", "throughputtokenspersectotal", "tokenspersecond",
-        "totaltokenthroughputavgtokenssec", "systemtotalthroughputtoks",
+        "totaltokenthroughputavgtokenssec", "systemtotalthroughputtoks", "totaltokpersec",
     ),
     "requests_per_s": (
         "requestthroughput", "requestspersecond", "requestspersec", "requestthroughputreqs", "requestthroughputreqsec",
-        "achievedqps", "requestthroughputavgrequestssec", "throughputrequestspersec", "qps", "averageqps",
+        "achievedqps", "requestthroughputavgrequestssec", "throughputrequestspersec", "qps", "averageqps", "reqpersec",
     ),
     "concurrency": (
         "maxconcurrency", "numconcurrentrequests", "clientconcurrency", "concurrency", "maxrequestconcurrency",
         "batchsize", "concurrentrequests", "requestconcurrency", "numusers",
-        "maximumrequestconcurrency", "conc", "numberofconcurrency", "avgnumconcurrentrequests",
-        "numberofconcurrentrequests",
+        "maximumrequestconcurrency", "maxreqeuestconcurrency", "conc", "numberofconcurrency",
+        "avgnumconcurrentrequests", "numberofconcurrentrequests",
     ),
     "request_rate": ("requestrate", "requestedrate", "targetqps", "trafficrequestrate", "offeredrate",
                      "requestrateconfiguredrps"),
@@ -202,7 +202,8 @@ def point_of(flat: Mapping[str, Any], *, default_ms: float, at: int = 1) -> Poin
             if number is not None and number >= 0:
                 point.latency_ms.setdefault(name, {}).setdefault(stat, number * factor)
             continue
-        for stem in (plain(key), plain(key.rsplit(".", 1)[-1])):
+        spelled = re.sub(r"(?i)/ ?s(ec)?\b", " per sec", key)
+        for stem in (plain(key), plain(key.rsplit(".", 1)[-1]), plain(spelled)):
             column = _BY_NAME.get(stem)
             if column is None:
                 continue

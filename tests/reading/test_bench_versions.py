@@ -311,3 +311,70 @@ def test_clients_that_inference_perf_sets(tmp_path: Path) -> None:
     record = json.loads(writers.inference_perf())
     record["load_summary"] = {"count": 100, "concurrency": 16}
     assert row_of(tmp_path, record)["concurrency"] == "16"
+
+
+def test_numbers_with_a_decimal_comma_and_rates_that_are_no_counts(tmp_path: Path) -> None:
+    text = "Concurrency;TTFT (ms);Output tokens/s;ISL\n8;100,25;1.256,5;1024\n"
+    row = row_of(tmp_path, text)
+    assert (row["ttft_ms"], row["output_tokens_per_s_total"], row["output_tokens"]) == ("100.25", "1256.5", "")
+    row = row_of(tmp_path, "Concurrency,TTFT (ms),Output tokens/s,ISL\n8,100.25,1256.5,1024\n")
+    assert (row["ttft_ms"], row["output_tokens_per_s_total"], row["output_tokens"]) == ("100.25", "1256.5", "")
+
+
+def test_points_as_a_table_in_markdown(tmp_path: Path) -> None:
+    text = """# Results
+| Concurrency | Output tok/s | Mean TTFT (ms) |
+|---|---:|---|
+| 8 | **256.5** | 100 |
+| 16 | 400 |
+"""
+    reading = told(tmp_path, text, model=MODEL, devices=1)
+    (row,) = rows_of(reading)
+    assert (row["concurrency"], row["output_tokens_per_s_total"], row["ttft_ms"]) == ("8", "256.5", "100")
+    assert reading.skipped.reasons == {"more or fewer cells than columns": (1, 5)}
+
+
+def test_sglang_prints_how_many_were_under_way(tmp_path: Path) -> None:
+    lines = writers.vllm_console().splitlines()
+    lines[2:2] = ["Total generated tokens (retokenized):  12", "Concurrency:     6.50"]
+    assert row_of(tmp_path, "\n".join(lines))["concurrency"] == ""
+    lines.insert(2, "Max reqeuest concurrency:    16")
+    assert row_of(tmp_path, "\n".join(lines))["concurrency"] == "16"
+
+
+def test_metrics_as_they_are_drawn(tmp_path: Path) -> None:
+    text = """
+┃                Statistic ┃      avg ┃    p99 ┃
+┡━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━╇━━━━━━━━┩
+│ Time to first token (ms) │ 1,100.26 │  12.39 │
+│     Request latency (ms) │ 4,000.00 │ 451.01 │
+│   Output token           │   256.00 │    N/A │
+│ throughput (per sec)     │          │        │
+│ Request throughput (per  │     2.00 │    N/A │
+│ sec)                     │          │        │
+└──────────────────────────┴──────────┴────────┘
+"""
+    row = row_of(tmp_path, text)
+    assert (row["ttft_ms"], row["e2e_latency_ms"], row["concurrency"]) == ("1100.26", "4000", "8")
+    assert (row["output_tokens_per_s_total"], row["requests_per_s"]) == ("256", "2")
+
+
+def test_what_vllm_prints_without_a_server(tmp_path: Path) -> None:
+    text = "INFO: begun\nThroughput: 2.00 requests/s, 2304.00 total tokens/s, 256.00 output tokens/s\n"
+    row = row_of(tmp_path, text)
+    assert (row["requests_per_s"], row["total_tokens_per_s"], row["scenario"]) == ("2", "2304", "offline")
+    assert row["output_tokens_per_s_total"] == "256"
+    reading = told(tmp_path, "Avg latency: 1.5 seconds\n50% percentile latency: 1.4 seconds\n", model=MODEL, devices=1)
+    assert figures(reading) == {"E2E mean": 1500, "E2E median": 1400}
+
+
+def test_batches_of_llama_cpp(tmp_path: Path) -> None:
+    record = {"pp": 128, "tg": 64, "pl": 8, "n_kv": 1536, "speed_pp": 2560.0, "speed_tg": 256.0, "speed": 465.45}
+    table = """| PP | TG | B | N_KV | S_PP t/s | S_TG t/s | S t/s |
+|----|----|---|------|----------|----------|-------|
+| 128 | 64 | 8 | 1536 | 2560.00 | 256.00 | 465.45 |
+"""
+    for content in (record, table):
+        first, second = rows_of(told(tmp_path, content, model=MODEL, devices=1))
+        assert (first["concurrency"], first["prefill_tokens_per_s"], first["input_tokens"]) == ("8", "2560", "128")
+        assert (second["output_tokens_per_s_total"], second["output_tokens"]) == ("256", "64")
