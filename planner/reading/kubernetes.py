@@ -49,8 +49,10 @@ def _items(source: Source) -> Iterator[tuple[int, Any]]:
 def _match(source: Source, kind: str, marks: dict[str, bool]) -> Match:
     if source.head_text.lstrip()[:1] not in ("{", "["):
         return NOTHING
-    named = re.search(r'"kind"\s*:\s*"(NodeList|PodList|Node|Pod|Deployment|StatefulSet|DaemonSet)"', source.head_text)
-    if named and named.group(1).removesuffix("List") != kind:
+    # a workload counts where it is the item, not where it owns a pod
+    named = re.search(r'"kind"\s*:\s*"(?:(NodeList|PodList|Node|Pod)"|(?:Deployment|StatefulSet)"\s*,\s*"metadata")',
+                      source.head_text)  # fmt: skip
+    if named and (named.group(1) or "").removesuffix("List") != kind:
         return NOTHING
     return fit(marks, tool="kubectl", ceiling=0.96)
 

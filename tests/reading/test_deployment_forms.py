@@ -269,3 +269,6 @@ def test_workloads_that_kubectl_lists_are_no_pods(tmp_path: Path) -> None:
             "spec": {"replicas": 3, "template": {"spec": {"containers": [container]}}}}  # fmt: skip
     reading = read_of(tmp_path, json.dumps({"apiVersion": "v1", "items": [item], "kind": "List"}))
     assert fleets(reading)[0]["min_replicas"] == 3
+    pod = {"metadata": {"name": "a", "ownerReferences": [{"kind": "StatefulSet", "name": "chat"}]},
+           "spec": {"containers": [container], "nodeName": "n"}, "status": {"phase": "Running"}}  # fmt: skip
+    assert read_of(tmp_path, json.dumps([pod])).kind == "k8s-pods"
