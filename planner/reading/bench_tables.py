@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from planner.reading.benchmarks import stem_of
+from planner.reading.decimal_signs import DecimalSign, number_in, signs_of
 from planner.reading.jsonlines import JsonLines, document_of, flat, head_document, head_keys, records_of
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
 from planner.reading.points import Point, latency_key, measured, number_of, point_of, reading_of
@@ -17,22 +18,36 @@ from planner.reading.source import Source, refused
 
 _DEEP = 8
 _LLAMA = {"n_prompt", "n_gen", "avg_ts"}
-_TEST = re.compile(r"^(?:pp(\d+))?\+?(?:tg(\d+))?(?: ?@ ?d(\d+))?$")
+_TEST = re.compile(r"^(?:pp ?(\d+))?\+?(?:tg ?(\d+))?(?: ?@ ?d(\d+))?$")
+_INSERT = re.compile(r"(?i)\s*INSERT INTO \W?(?:llama_bench|test)\W? *\(([^)]*)\) *VALUES *\((.*)\) *;?\s*$")
+_HEADER = re.compile(r"\|\s*test\s*\|\s*t/s\s*\|")
 _CLOSE = 0.02
+_BATCHED = {"pp", "tg", "pl", "speed_pp", "speed_tg"}
+_BATCHED_NAMES = {"PP": "pp", "TG": "tg", "B": "pl", "S_PP t/s": "speed_pp", "S_TG t/s": "speed_tg"}
 
 
 def recognise_llama_bench(source: Source) -> Match:
     """JSON, CSV or the printed table of llama-bench."""
     names = set(header_of(source)[0]) | head_keys(source)
-    if re.search(r"\|\s*test\s*\|\s*t/s\s*\|", source.head_text):
+    if _HEADER.search(source.head_text):
         return Match(score=0.95, found=("a table with test and t/s",), tool="llama-bench, printed")
+    inserted = next((found.group(1) for line in source.first_lines if (found := _INSERT.match(line[:4000]))), "")
+    names |= set(re.split(r"\W+", inserted))
+    if "S_TG t/s" in source.head_text or names >= _BATCHED:
+        return Match(score=0.95, found=("speeds of prompts and answers at a batch",), tool="llama-batched-bench")
     return fit({name: name in names for name in sorted(_LLAMA)}, tool="llama-bench", ceiling=0.97)
 
 
 def _llama_records(source: Source, skipped: Skips) -> Iterator[tuple[int, Mapping[str, Any]]]:
     names, separator = header_of(source)
-    if re.search(r"\|\s*test\s*\|\s*t/s\s*\|", source.head_text):
-        yield from _printed(source)
+    if "S_TG t/s" in source.head_text:
+        names = _ruled(source)
+        for number, row in _ruled_rows(source, names, skipped):
+            yield number, {_BATCHED_NAMES.get(name, name): cell for name, cell in row.items()}
+    elif _HEADER.search(source.head_text):
+        yield from _printed(source, skipped)
+    elif any(_INSERT.match(line[:4000]) for line in source.first_lines):
+        yield from _inserted(source, skipped)
     elif names and set(names) >= _LLAMA:
         yield from _cells(source, names, separator, skipped)
     else:
@@ -42,12 +57,29 @@ def _llama_records(source: Source, skipped: Skips) -> Iterator[tuple[int, Mappin
             skipped.add(reason, line, count)
 
 
-def _printed(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    names: list[str] = []
-    device = ""
+def _inserted(source: Source, skipped: Skips) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Rows of a script that fills a table: names and values of each statement."""
     for number, line in enumerate(source.lines(), start=1):
-        found = re.match(r"\s*(?:ggml_\w+|Device)[: ]+ ?\d+(?: =|:) ([^(|,]+)", line[:400])
-        device = found.group(1).strip() if found else device
+        found = _INSERT.match(line[:20_000])
+        if not found:
+            continue
+        names = [name.strip(' "`') for name in found.group(1).split(",")]
+        values = next(csv.reader([found.group(2)], quotechar="'", skipinitialspace=True), [])
+        if len(values) == len(names):
+            yield number, dict(zip(names, values))
+        else:
+            skipped.add("more or fewer values than names", number)
+
+
+def _printed(source: Source, skipped: Skips) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    names: list[str] = []
+    devices: dict[str, str] = {}
+    for number, line in enumerate(source.lines(), start=1):
+        found = re.match(r"\s*(?:ggml_\w+|Device)[: ]+ ?(\d+)(?: =|:) ([^(|,]+)", line[:400])
+        if found:
+            if found.group(1) == "0":  # the list of a further run
+                devices.clear()
+            devices[found.group(1)] = found.group(2).strip()
         cells = [cell.strip() for cell in line[:4000].strip().strip("|").split("|")]
         if "test" in cells and "t/s" in cells:
             names = cells
@@ -56,10 +88,12 @@ def _printed(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
             test = _TEST.match(row["test"])
             speed = number_of(re.split(r"±|\+/-", row["t/s"])[0].strip())
             if test is None or speed is None:
+                skipped.add("a test or speed of another form", number)
                 continue
             given, made, depth = (int(part) if part else 0 for part in test.groups())
             yield number, {"n_prompt": given, "n_gen": made, "n_depth": depth, "avg_ts": speed,
-                           "model_type": row.get("model", ""), "gpu_info": device}  # fmt: skip
+                           "model_type": row.get("model", ""), "gpu_info": ", ".join(devices.values()),
+                           "n_gpu_layers": row.get("ngl"), "split_mode": row.get("sm")}  # fmt: skip
 
 
 def _cells(source: Source, names: list[str], separator: str, skipped: Skips) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -85,6 +119,9 @@ def read_llama_bench(source: Source, asked: Asked) -> Reading:
     reading = Reading(kind="bench-llama", title="result of llama-bench", source=source.name)
     points = []
     for number, record in _llama_records(source, reading.skipped):
+        if set(record) >= _BATCHED:
+            points.extend(_batched(reading, record, number))
+            continue
         given, made = number_of(record.get("n_prompt")) or 0.0, number_of(record.get("n_gen")) or 0.0
         depth, speed = number_of(record.get("n_depth")) or 0.0, number_of(record.get("avg_ts"))
         if speed is None or speed <= 0 or min(given, made, depth) < 0 or (given == 0 and made == 0):
@@ -93,10 +130,17 @@ def read_llama_bench(source: Source, asked: Asked) -> Reading:
         if given and made:
             reading.skipped.add("a mixed test (pp+tg), whose speed is of neither", number)
             continue
+        if record.get("n_gpu_layers") is not None and number_of(record["n_gpu_layers"]) == 0:
+            reading.skipped.add("a test without layers on a device", number)
+            continue
         cells: dict[str, Any] = {"engine": "llama.cpp", "n_accel": 1, "scenario": "llama-bench"}
-        for column, name in (("model", "model_type"), ("accelerator", "gpu_info"), ("engine_version", "build_number")):
+        for column, name in (("model", "model_type"), ("engine_version", "build_number")):
             if record.get(name):
                 cells[column] = str(record[name])[:200]
+        devices = [name.strip() for name in str(record.get("gpu_info") or "").split(",") if name.strip()]
+        if devices:
+            cells["accelerator"] = " + ".join(dict.fromkeys(devices))[:200]
+            cells["n_accel"] = 1 if record.get("split_mode") == "none" else len(devices)
         cells["concurrency"] = 1.0
         if given:
             cells |= {"prefill_tokens_per_s": speed, "input_tokens": given + depth}
@@ -111,6 +155,21 @@ def read_llama_bench(source: Source, asked: Asked) -> Reading:
     reading = reading_of(reading, points, asked, stem_of(source))
     reading.look = shown[:80]
     return reading
+
+
+def _batched(reading: Reading, record: Mapping[str, Any], number: int) -> list[Point]:
+    """Speeds of prompts and of answers of a batch; of all its sequences together."""
+    given, made, batch, prompts, answers = (
+        number_of(record[name]) for name in ("pp", "tg", "pl", "speed_pp", "speed_tg")
+    )
+    if not given or not made or not batch or not prompts or not answers or min(given, made, batch) < 0:
+        reading.skipped.add("no speed, or neither prompt nor answer", number)
+        return []
+    cells = {"engine": "llama.cpp", "scenario": "static batch", "concurrency": batch, "input_tokens": given}
+    reading.show(f"{batch:.0f} at once: pp{given:.0f}", prompts, "prompt tokens/s")
+    reading.show(f"{batch:.0f} at once: tg{made:.0f}", answers, "tokens/s")
+    return [Point(cells=cells | {"prefill_tokens_per_s": prompts}, at=number),
+            Point(cells=cells | {"output_tokens": made, "output_tokens_per_s_total": answers}, at=number)]  # fmt: skip
 
 
 def _points_below(value: Any, above: Mapping[str, Any], depth: int = 0) -> Iterator[dict[str, Any]]:
@@ -141,6 +200,7 @@ def _points_below(value: Any, above: Mapping[str, Any], depth: int = 0) -> Itera
 def recognise_points(source: Source) -> Match:
     """A table or records with a model or device, a load, and throughputs or latencies."""
     names, _ = header_of(source)
+    names = _ruled(source) or names
     if names:
         return _by_names(names, 0.8)
     whole = head_document(source)
@@ -153,14 +213,35 @@ def recognise_points(source: Source) -> Match:
     )
 
 
+def _ruled(source: Source) -> list[str]:
+    """Names of a table in Markdown: cells between bars above a rule of dashes; none where there is no such table."""
+    for above, below in zip(source.first_lines, source.first_lines[1:]):
+        if re.fullmatch(r"\s*\|(?:\s*:?-+:?\s*\|)+\s*", below[:4000]):
+            return [cell.strip(" *`") for cell in above.strip().strip("|").split("|")]
+    return []
+
+
+def _ruled_rows(source: Source, names: list[str], skipped: Skips) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for number, line in enumerate(source.lines(), start=1):
+        cells = [cell.strip(" *`") for cell in line[:4000].strip().strip("|").split("|")]
+        if not line.lstrip().startswith("|") or cells == names or all(set(cell) <= set(":-") for cell in cells):
+            continue
+        if len(cells) == len(names):
+            yield number, dict(zip(names, cells))
+        else:
+            skipped.add("more or fewer cells than columns", number)
+
+
 def _by_names(names: list[str], ceiling: float) -> Match:
     point = point_of(dict.fromkeys(names, 1.0) | {name: "x" for name in names if "model" in name.lower()},
                      default_ms=1.0)  # fmt: skip
     cells = set(point_of(dict.fromkeys(names, "1"), default_ms=1.0).cells)
     timed = measured(point) or any(latency_key(name, 1.0) for name in names) or _bare(names) is not None
+    # a latency of an engine at so many clients is of a model, named or not
+    of_engine = bool(point.latency_ms) and bool(cells & {"concurrency", "request_rate"})
     marks = {
         "a throughput or latency": timed,
-        "a model or device": bool(cells & {"model", "accelerator"}),
+        "a model or device": of_engine or bool(cells & {"model", "accelerator"}),
         "a load or lengths": bool(cells & {"concurrency", "request_rate", "input_tokens", "output_tokens"}),
     }
     return fit(marks, ceiling=ceiling)
@@ -195,8 +276,11 @@ def read_points(source: Source, asked: Asked) -> Reading:
 def _point_records(
     source: Source, names: list[str], separator: str, skipped: Skips
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    if ruled := _ruled(source):
+        yield from _ruled_rows(source, ruled, skipped)
+        return
     if names:
-        yield from _cells(source, names, separator, skipped)
+        yield from _with_dots(source, list(_cells(source, names, separator, skipped)), separator)
         return
     if isinstance(head_document(source), dict):
         yield from enumerate(_points_below(document_of(source), {}), start=1)
@@ -205,6 +289,23 @@ def _point_records(
     yield from lines
     for reason, (count, line) in lines.skipped.reasons.items():
         skipped.add(reason, line, count)
+
+
+def _with_dots(
+    source: Source, rows: list[tuple[int, Mapping[str, Any]]], separator: str
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Rows of a table whose numbers may have a decimal comma, which stands for a dot then."""
+    sign = DecimalSign()
+    for number, row in rows if separator != "," else ():
+        for cell in row.values():
+            sign.see(cell, number)
+    signs, _ = signs_of(source, {"figures": sign}, separator)
+    for number, row in rows:
+        if signs["figures"] == ",":
+            row = {
+                name: cell if (value := number_in(cell, ",")) is None else f"{value:f}" for name, cell in row.items()
+            }
+        yield number, row
 
 
 def _with_bare(point: Point, record: Mapping[str, Any], name: str) -> str:

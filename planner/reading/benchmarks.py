@@ -90,6 +90,13 @@ def _vllm_runs(source: Source, skipped: Skips) -> Runs:
                 value = info.get(key, first.get(key))
                 if value is not None:
                     opened.setdefault(key, value)
+            tp, dp = number_of(info.get("tp_size")), number_of(info.get("dp_size"))
+            if info.get("enable_dp_attention") is True and tp and dp:  # these ranks are counted among those of tensors
+                opened["tp_size"] = max(tp // dp, 1)
+            if info.get("disaggregation_mode") in ("prefill", "decode"):  # of one pool, and the run was of both
+                opened = {key: value for key, value in opened.items() if not key.endswith("p_size")}
+        if {"max_concurrency", "total_output_tokens_retokenized"} & set(record):
+            opened.pop("concurrency", None)  # requests under way on average: measured, not set
         opened.update(_of_arrays(record))
         if {"elapsed_time", "tokens_per_second"} <= set(record):
             opened["total_tokens_per_sec"] = opened.pop("tokens_per_second")
@@ -142,6 +149,8 @@ _CONSOLES = (
     (re.compile(r"Benchmarks Stats:"), "GuideLLM, printed"),
 )
 _PAIR = re.compile(r"^\s*([A-Za-z][^:\n]{2,70}?)\s*:\s*([-+]?[0-9][0-9.,eE+-]*|inf|N/A)\s*([A-Za-z/%]*)\s*$")
+_LOAD = re.compile(r"^\s*(?:Request concurrency|Concurrency): (\d+)\s*$")
+_TOLD = re.compile(r"^(Model|Quantization|Dtype|KV Cache Dtype):\s+(\S+)\s*$")  # of trtllm-bench, above its figures
 
 
 def recognise_console(source: Source) -> Match:
@@ -156,29 +165,43 @@ def recognise_console(source: Source) -> Match:
 
 def _console_runs(source: Source, skipped: Skips) -> Runs:
     run: dict[str, Any] = {}
-    begun, section, load = 0, "", ""
+    before: dict[str, Any] = {}  # what is printed between two results: of the next
+    begun, section, own = 0, "", 0
     for number, line in enumerate(source.lines(), start=1):
         line = re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip()[:400]
         heading = re.match(r"^(Time to First Token|Inter-Token Latency)", line)
         if re.search(r"Benchmark Result *=|PERFORMANCE OVERVIEW|TOKEN-LEVEL METRICS", line):
-            if len(run) > 3:
+            if begun and len(run) > 3:
                 yield begun, run, _MS
-            run, begun, section = ({"concurrency": load} if load else {}), number, ""
+            run, before, begun, section, own = before, {}, number, "", 0
+            if "PERFORMANCE OVERVIEW" in line:  # every request is there from the beginning
+                run["scenario"] = "offline"
+        elif begun and own > 3 and re.fullmatch(r"={20,}", line):
+            yield begun, run, _MS
+            run, begun, own = {}, 0, 0
         elif heading:
             section = heading.group(1)
-        said = re.match(r"^\s*(?:Request concurrency|Concurrency): (\d+)\s*$", line)
-        if said:
-            load = said.group(1)
+        said = _LOAD.match(line)
+        if said and not begun:
+            before["concurrency"] = said.group(1)
         table = re.match(r"^\s*[\w@.-]+\s*\|(.*\|.*)$", line)
         if table and "Benchmark" not in line and line.count("|") >= 12:
             yield from _guidellm_row(line, number)
         pair = _PAIR.match(line)
-        if pair and begun:
+        if pair and pair.group(1) == "Concurrency" and "Total generated tokens (retokenized)" in run:
+            continue  # SGLang: requests under way on average, not those that were set
+        told = _TOLD.match(line) if not begun else None
+        if told and told.group(2) != "None":
+            before[told.group(1)] = told.group(2)
+        if pair:
             name, value, unit = pair.groups()
             if section and re.fullmatch(r"(?i)avg|mean|p\d+|min|max|std", name):
                 name = f"{section} {name}"
-            run.setdefault(f"{name} {unit}".strip() if unit in ("ms", "s", "us") else name, value)
-    if len(run) > 3:
+            own += 1
+            (run if begun else before).setdefault(
+                f"{name} {unit}".strip() if unit in ("ms", "s", "us") else name, value
+            )
+    if begun and len(run) > 3:
         yield begun, run, _MS
 
 
@@ -188,9 +211,8 @@ def _guidellm_row(line: str, number: int) -> Runs:
         return
     names = ("requests_per_second", "concurrency", "output_tokens_per_second", "total_tokens_per_sec",
              "e2e_latency_mean_s", "e2e_latency_median_s", "e2e_latency_p99_s", "ttft_mean_ms", "ttft_median_ms",
-             "ttft_p99_ms", "itl_mean_ms", "itl_median_ms", "itl_p99_ms", "tpot_mean_ms", "tpot_median_ms",
-             "tpot_p99_ms")  # fmt: skip
-    yield number, dict(zip(names, cells[1:17])), _MS
+             "ttft_p99_ms", "itl_mean_ms", "itl_median_ms", "itl_p99_ms")  # fmt: skip
+    yield number, dict(zip(names, cells[1:14])), _MS
 
 
 # GuideLLM
@@ -222,6 +244,8 @@ def _guidellm_runs(source: Source, skipped: Skips) -> Runs:
                      "request_concurrency": "concurrency"}  # fmt: skip
             if name in known:
                 run[known[name]] = good.get("mean")
+            elif name.startswith("time_per_output") and "inter_token_latency_ms" in metrics:
+                continue  # over every token, the first among them; the other is over those behind it
             elif name.startswith(("time_", "inter_", "request_latency")):
                 unit = "" if name.endswith("_ms") else "_s"
                 marks = good.get("percentiles")
@@ -229,11 +253,27 @@ def _guidellm_runs(source: Source, skipped: Skips) -> Runs:
                     run[f"{name}_{stat}{unit}"] = good.get(stat)
                 for mark, value in marks.items() if isinstance(marks, dict) else ():
                     run[f"{name}_{mark}{unit}"] = value
-        worker = each.get("worker")
-        target = worker.get("backend_model") if isinstance(worker, dict) else None
-        if isinstance(target, str):
-            run["model"] = target
+        run |= _guidellm_load(each)
+        opened = flat(
+            {"report": whole | {"benchmarks": None}, "own": each | {"metrics": None, "requests": None}}, _DEEP
+        )
+        names = (
+            value for key, value in opened.items() if key.endswith(("backend_model", "backend.model", "args.model"))
+        )
+        run["model"] = next((name for name in names if isinstance(name, str)), None)
         yield number, run, _MS
+
+
+def _guidellm_load(benchmark: Mapping[str, Any]) -> dict[str, Any]:
+    """How requests were sent, which versions tell below different keys; nothing where none does."""
+    parts = (benchmark.get(key) for key in ("config", "args", "scheduler"))
+    strategy = next((part["strategy"] for part in parts if isinstance(part, dict) and "strategy" in part), None)
+    if not isinstance(strategy, dict):
+        return {}
+    if strategy.get("type_") == "synchronous":
+        return {"concurrency": 1}
+    said = {"concurrency": strategy.get("streams"), "request_rate": strategy.get("rate")}
+    return {name: value for name, value in said.items() if number_of(value)}
 
 
 def _json_or_yaml(source: Source) -> Any:
@@ -264,10 +304,12 @@ def _first_keys(source: Source) -> set[str]:
 def _aiperf_runs(source: Source, skipped: Skips) -> Runs:
     for number, record in _records(source, skipped):
         run: dict[str, Any] = {}
+        if isinstance(record.get("records"), dict):  # a level more in the first versions of aiperf
+            record = {**record, **record["records"]}
         config = record.get("input_config")
         if isinstance(config, dict):
             opened = flat(config, _DEEP)
-            names = next((value for key, value in opened.items() if key.endswith("model_names")), None)
+            names = next((value for key, value in opened.items() if key.endswith(("model_names", "model"))), None)
             run["model"] = names[0] if isinstance(names, list) and names else names
             for end in ("concurrency", "request_rate"):
                 run[end] = next((v for k, v in opened.items() if k.endswith(end) and number_of(v)), None)
@@ -282,7 +324,16 @@ def _aiperf_runs(source: Source, skipped: Skips) -> Runs:
         for name, column in (("input_sequence_length", "input_tokens"), ("output_sequence_length", "output_tokens")):
             if name in run:
                 run[column] = run[name]
-        yield number, run, _MS
+        yield number, with_clients(run), _MS
+
+
+def with_clients(run: dict[str, Any]) -> dict[str, Any]:
+    """A run whose file says nothing of its load: clients at once are those that were busy on average."""
+    point = point_of(run, default_ms=_MS)
+    each_ms, rate = point.latency_ms.get("e2e", {}).get("mean"), point.cells.get("requests_per_s")
+    if each_ms and rate and not point.cells.get("concurrency") and not point.cells.get("request_rate"):
+        run["concurrency"] = max(round(rate * each_ms / 1e3), 1)
+    return run
 
 
 def read_aiperf(source: Source, asked: Asked) -> Reading:
@@ -394,6 +445,8 @@ def _inference_perf_runs(source: Source, skipped: Skips) -> Runs:
         if isinstance(load, dict):
             run["requested_rate"] = load.get("requested_rate")
         run["completed"] = good.get("count")
+        if isinstance(load, dict) and load.get("concurrency"):
+            run["concurrency"] = load["concurrency"]
         if "rate" in good:
             run["requests_per_second"] = good["rate"]
         for name, column in (("prompt_len", "input_tokens"), ("output_len", "output_tokens")):
@@ -435,7 +488,12 @@ def _llmperf_runs(source: Source, skipped: Skips) -> Runs:
         if not isinstance(record, dict):
             skipped.add("JSON, but no record", number)
             continue
-        run = {key.removeprefix("results_").replace("_quantiles", ""): value for key, value in record.items()}
+        run = {key.removeprefix("results_").replace("_quantiles", ""): value for key, value in record.items()
+               if not key.startswith("results_inter_token") and key != "version"}  # fmt: skip
+        whole_s, first_s = (number_of(record.get(f"results_{name}_s_mean")) for name in ("end_to_end_latency", "ttft"))
+        made = number_of(record.get("results_number_output_tokens_mean", record.get("mean_output_tokens")))
+        if whole_s and first_s and made and made > 1:  # its own time between tokens holds that of the first
+            run["tpot_mean_s"] = (whole_s - first_s) / (made - 1)
         per_minute = number_of(record.get("results_num_completed_requests_per_min"))
         if per_minute is not None:
             run["requests_per_second"] = per_minute / 60
@@ -457,7 +515,11 @@ def _llmperf_requests(rows: list[Any], skipped: Skips) -> Runs:
     if not kept:
         return
     run: dict[str, Any] = {"completed": len(kept)}
-    for name, key in (("ttft", "ttft_s"), ("tpot", "inter_token_latency_s"), ("e2e_latency", "end_to_end_latency_s")):
+    for row in kept:
+        whole_s, made = number_of(row.get("end_to_end_latency_s")), number_of(row.get("number_output_tokens"))
+        if whole_s and made and made > 1:  # its own time between tokens holds that of the first
+            row["tpot_s"] = (whole_s - (number_of(row["ttft_s"]) or 0.0)) / (made - 1)
+    for name, key in (("ttft", "ttft_s"), ("tpot", "tpot_s"), ("e2e_latency", "end_to_end_latency_s")):
         found = [value for row in kept if (value := number_of(row.get(key))) is not None]
         if found:
             run |= {f"{name}_mean_s": float(np.mean(found)), f"{name}_median_s": float(np.median(found)),
@@ -485,7 +547,9 @@ def _read(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Format:
+class Format:
+    """One form of file: how it is known, and how it is opened into runs."""
+
     name: str
     title: str
     looks_for: str
@@ -499,19 +563,19 @@ class _Format:
 
 
 _FORMATS = (
-    _Format(name="bench-vllm", title="result of vLLM bench, SGLang bench or InferenceX",
+    Format(name="bench-vllm", title="result of vLLM bench, SGLang bench or InferenceX",
             looks_for="JSON with request_throughput, output_throughput and mean_ttft_ms or arrays of requests",
             recognise=recognise_vllm, runs=_vllm_runs),
-    _Format(name="bench-console", title="printed result of a serving benchmark",
+    Format(name="bench-console", title="printed result of a serving benchmark",
             looks_for="the printed tables of vLLM, SGLang, trtllm-bench, GuideLLM or perf_analyzer",
             recognise=recognise_console, runs=_console_runs),
-    _Format(name="bench-guidellm", title="report of GuideLLM",
+    Format(name="bench-guidellm", title="report of GuideLLM",
             looks_for="JSON or YAML with benchmarks and metrics of successful requests",
             recognise=recognise_guidellm, runs=_guidellm_runs),
-    _Format(name="bench-inference-perf", title="result of inference-perf",
+    Format(name="bench-inference-perf", title="result of inference-perf",
             looks_for="JSON with load_summary, successes and failures",
             recognise=recognise_inference_perf, runs=_inference_perf_runs),
-    _Format(name="bench-llmperf", title="result of LLMPerf",
+    Format(name="bench-llmperf", title="result of LLMPerf",
             looks_for="JSON with results_ttft_s_* and num_concurrent_requests, or a list of requests",
             recognise=recognise_llmperf, runs=_llmperf_runs),
 )  # fmt: skip

@@ -67,7 +67,8 @@ def roles_of(names: Sequence[str], named: Mapping[str, str] | None = None) -> Ro
     found: dict[str, str] = {}
     for role, known in NAMES.items():
         ranked = [(known.index(stem), place, name) for place, (name, both) in enumerate(stems.items())
-                  for stem in both if stem in known]  # fmt: skip
+                  for stem in (both if role == "time" or "/" not in name else both[1:])  # tokens/s are no tokens
+                  if stem in known]  # fmt: skip
         if ranked:
             found[role] = min(ranked)[2]
     found.update(named or {})

@@ -1,4 +1,4 @@
-"""Deployments of serving engines, a fleet as it stands: Helm values, KServe, Dynamo, compose, plain workloads.
+"""Deployments of serving engines, a fleet as it stands: Helm values, KServe, Dynamo, Ray, compose, workloads.
 
 Nothing is rendered or run: a name that a container's own environment sets is put in, no other.
 """
@@ -19,6 +19,7 @@ from planner.yamlfile import parse_yaml
 _LIMIT_BYTES = 4_000_000
 _MOST_DOCUMENTS = 500
 _MOST_ENGINES = 200
+_DEEP = 12
 _WORDS = r"vllm|sglang|trtllm|tensorrt-llm|llama-server|llama\.cpp|text-generation-inference|lmcache|dynamo"
 # who wrote a file -> marks of it, all of which are there
 _MARKS: Mapping[str, tuple[str, ...]] = {
@@ -27,13 +28,18 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
                r"serving\.kserve\.io/"),
     "vLLM production stack": (r"(?m)^[ \t]*\"?servingEngineSpec\b", r"(?m)\bmodelSpec\b"),
     "llm-d": (r"(?m)^[ \t]*\"?(modelArtifacts|modelservice|sampleApplication)\b", r"(?m)^[ \t]+\"?decode\b|^decode\b"),
-    "Kubernetes": (r"""(?m)^[ \t]*"?kind"?:\s*"?(Deployment|StatefulSet|LeaderWorkerSet)\b""", r"containers", _WORDS),
+    "Dynamo graph": (r"""(?m)^[ \t]+"?ServiceArgs"?:""", r"""(?m)^[ \t]*"?\w*Worker"?:"""),
+    "Ray Serve LLM": (r"\bllm_configs\b|\bmodel_loading_config\b", r"\bmodel_loading_config\b", r"\bmodel_id\b"),
+    "NIM": (r"""(?m)^[ \t]*"?kind"?:\s*"?NIMService\b""", r"apps\.nvidia\.com/"),
+    "Kubernetes": (r"""(?:^|[{,\n])[ \t]*"?kind"?:\s*"?(Deployment|StatefulSet|LeaderWorkerSet|Rollout|StormService"""
+                   r"""|RoleBasedGroup|PodCliqueSet)\b""", r"containers", _WORDS),
     "Docker Compose": (r"(?m)^[ \t]{0,2}\"?services\"?:", r"(?m)^[ \t]*\"?image\"?:", _WORDS),
 }  # fmt: skip
 _QUEUE = r"""(?m)^[ \t]*"?kind"?:\s*"?ClusterQueue\b"""
 _DEVICE = re.compile(r"(nvidia\.com/gpu|amd\.com/gpu|google\.com/tpu|gpu\.intel\.com/\w+|habana\.ai/gaudi|gpu)")
 # labels of nodes that name their device
 _LABELS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator",
+           "cloud.google.com/gke-tpu-accelerator",
            "gpu.nvidia.com/model", "gpu.nvidia.com/class", "k8s.amazonaws.com/accelerator",
            "node.kubernetes.io/instance-type")  # fmt: skip
 _OF_A_STACK = {"name", "repository", "tag", "modelURL", "replicaCount", "requestGPU", "requestGPUType", "vllmConfig",
@@ -171,9 +177,18 @@ def _production_stack(document: Mapping[str, Any], found: _Found, line: int) -> 
             [{"image": spec.get("repository"), "args": mapping(spec.get("vllmConfig")).get("extraArgs"),
               "env": spec.get("env")}],
             settings=mapping(spec.get("vllmConfig")), model=text_of(spec.get("modelURL")), engine="vllm", role=role,
-            replicas=whole(spec.get("replicaCount")), devices=whole(spec.get("requestGPU")),
+            replicas=_of_stack(spec), devices=None if spec.get("raySpec") else whole(spec.get("requestGPU")),
             device=text_of(spec.get("requestGPUType")) or _labelled(spec), line=line,
         )  # fmt: skip
+
+
+def _of_stack(spec: Mapping[str, Any]) -> int | None:
+    """Replicas of a model: as counted, else the fewest that scale themselves; None where neither is said."""
+    if spec.get("raySpec"):  # one engine over machines, which are what is counted
+        return 1
+    if spec.get("replicaCount") is not None:
+        return whole(spec["replicaCount"], least=0)
+    return whole(mapping(spec.get("keda")).get("minReplicaCount"), least=0)
 
 
 def _llm_d(document: Mapping[str, Any], found: _Found, line: int) -> Iterator[Engine]:
@@ -197,7 +212,8 @@ def _llm_d(document: Mapping[str, Any], found: _Found, line: int) -> Iterator[En
             role if not model else f"{model.rsplit('/', 1)[-1]}-{role}",
             [mapping(each) for each in listed(part.get("containers"))],
             settings=_parallel(part.get("parallelism")), model=model, engine="vllm", role=role if both else "",
-            replicas=whole(part.get("replicas"), least=0), device=_labelled(part) or _labelled(document), line=line,
+            replicas=whole(part.get("replicas"), least=0), nodes=_nodes(part.get("parallelism")), line=line,
+            device=_labelled(part) or _labelled(mapping(part.get("extraConfig"))) or _labelled(document),
         )  # fmt: skip
 
 
@@ -210,6 +226,12 @@ def _parallel(value: Any) -> dict[str, Any]:
     return said
 
 
+def _nodes(value: Any) -> int:
+    """Machines of one replica, where a chart says how many of its ranks of data one machine has."""
+    ranks, local = whole(mapping(value).get("data")), whole(mapping(value).get("dataLocal"))
+    return max(ranks // local, 1) if ranks and local else 1
+
+
 def _llm_service(document: Mapping[str, Any], found: _Found, line: int) -> Iterator[Engine]:
     spec, name = mapping(document.get("spec")), text_of(mapping(document.get("metadata")).get("name"))
     model = mapping(spec.get("model"))
@@ -219,9 +241,9 @@ def _llm_service(document: Mapping[str, Any], found: _Found, line: int) -> Itera
             continue
         template = mapping(part.get("template"))
         yield engine_of(
-            name or "engine", [mapping(each) for each in listed(template.get("containers"))],
-            settings=_parallel(part.get("parallelism")), role=role, engine="vllm",
-            model=text_of(model.get("name")) or text_of(model.get("uri")),
+            f"{name or 'engine'}-{role}".rstrip("-"), [mapping(each) for each in listed(template.get("containers"))],
+            settings=_parallel(part.get("parallelism")), nodes=_nodes(part.get("parallelism")), role=role,
+            engine="vllm", model=text_of(model.get("name")) or text_of(model.get("uri")),
             replicas=whole(part.get("replicas", 1), least=0), device=_labelled(template), line=line,
         )  # fmt: skip
 
@@ -245,7 +267,8 @@ def _service(document: Mapping[str, Any], found: _Found, line: int) -> Iterator[
     yield engine_of(
         text_of(mapping(document.get("metadata")).get("name")) or "engine",
         [found.runtimes.get(runtime, {}), *containers],
-        settings={key: size for key, size in sizes.items() if size}, replicas=least, device=_labelled(predictor),
+        settings={key: size for key, size in sizes.items() if size}, replicas=least,
+        nodes=(whole(sizes["pp"]) or 1) if worker else 1, device=_labelled(predictor),
         model=text_of(model.get("storageUri")) or text_of(mapping(model.get("storage")).get("path")),
         engine=text_of(mapping(model.get("modelFormat")).get("name")), line=line,
     )  # fmt: skip
@@ -326,13 +349,112 @@ def _workload(document: Mapping[str, Any], found: _Found, line: int) -> Iterator
                     nodes=whole(group.get("size")) or 1, device=_labelled(pod), line=line)  # fmt: skip
 
 
+def _groups(document: Mapping[str, Any], found: _Found, line: int) -> Iterator[Engine]:
+    """Roles of what runs several kinds of pods together, each with its replicas."""
+    graph, any_engine = text_of(mapping(document.get("metadata")).get("name")), False
+    for name, replicas, pod in _pods(document.get("spec"), 1, graph):
+        containers = [mapping(each) for each in listed(pod.get("containers"))]
+        engine = next(
+            (each for each in containers if re.search(_WORDS, f"{each.get('image')} {each.get('args')}")), None
+        )
+        if engine is None:
+            continue
+        role = next((role for role in ("prefill", "decode") if role in name.lower()), "")
+        any_engine = True
+        told = engine_of(name or "engine", [engine], replicas=replicas, role=role, device=_labelled(pod), line=line)
+        told.graph = graph
+        yield told
+    if not any_engine:
+        found.reading.skipped.add(f"{(graph or 'a group')[:60]}: no serving engine", line)
+
+
+def _pods(value: Any, replicas: int, name: str, depth: int = 0) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+    """Specifications of pods below a value: what they are called, how many, and what runs in them."""
+    if depth > _DEEP:
+        return
+    if isinstance(value, Mapping):
+        count = whole(value.get("replicas", 1), least=0)
+        replicas, name = replicas * (1 if count is None else count), text_of(value.get("name")) or name
+        if listed(value.get("containers")):
+            yield name, replicas, value
+            return
+    for part in value.values() if isinstance(value, Mapping) else listed(value):
+        yield from _pods(part, replicas, name, depth + 1)
+
+
+def _nim(document: Mapping[str, Any], found: _Found, line: int) -> Iterator[Engine]:
+    """NVIDIA's service of one model, which the name of its image tells."""
+    spec = mapping(document.get("spec"))
+    image = text_of(mapping(spec.get("image")).get("repository"))
+    yield engine_of(
+        text_of(mapping(document.get("metadata")).get("name")) or "engine",
+        [{"image": image, "env": spec.get("env"), "resources": spec.get("resources")}],
+        replicas=whole(spec.get("replicas", 1), least=0), model=image.partition("/nim/")[2], device=_labelled(spec),
+        line=line,
+    )  # fmt: skip
+
+
+def _ray(document: Mapping[str, Any], found: _Found, line: int) -> Iterator[Engine]:
+    """Models of Ray Serve, in a file of their own, of an application or of a service of Kubernetes."""
+    text = mapping(document.get("spec")).get("serveConfigV2")
+    if isinstance(text, str):
+        document = mapping(parse_yaml(text, found.reading.source, problems=[]).data)
+    parts = [document, *(mapping(mapping(each).get("args")) for each in listed(document.get("applications")))]
+    for part in parts:
+        configs = [("", each) for each in listed(part.get("llm_configs"))]
+        configs += [(role, part[f"{role}_config"]) for role in ("prefill", "decode") if f"{role}_config" in part]
+        for role, config in configs if "model_loading_config" not in part else [("", part)]:
+            loading, deployed = (
+                mapping(mapping(config).get(f"{key}_config")) for key in ("model_loading", "deployment")
+            )
+            if not loading:
+                found.reading.skipped.add("a model whose settings stand elsewhere", line)
+                continue
+            least = mapping(deployed.get("autoscaling_config")).get("min_replicas", 1)
+            number = whole(deployed.get("num_replicas"), least=0)
+            settings = mapping(config.get("engine_kwargs"))
+            yield engine_of(
+                text_of(loading.get("model_id")) or "engine", [], settings=settings, role=role, line=line,
+                replicas=whole(least, least=0) if number is None else number, engine="vllm",
+                model=text_of(loading.get("model_source")) or text_of(loading.get("model_id")),
+                device=text_of(config.get("accelerator_type")),
+            )  # fmt: skip
+
+
+def _graph(document: Mapping[str, Any], found: _Found, line: int) -> Iterator[Engine]:
+    """Dynamo's components before they were resources of Kubernetes: settings of each, some of them in common."""
+    common = mapping(document.get("Common"))
+    apart = any("prefill" in str(name).lower() for name in document)
+    for name, part in document.items():
+        asked = mapping(mapping(part).get("ServiceArgs"))
+        if "Worker" not in str(name) or not mapping(part):
+            if name != "Common":
+                found.reading.skipped.add(f"{str(name)[:60]}: no worker", line)
+            continue
+        shared = {key: common[key] for key in map(str, listed(part.get("common-configs"))) if key in common}
+        settings = {key: value for key, value in part.items() if key not in ("ServiceArgs", "common-configs")}
+        yield engine_of(
+            str(name), [], settings=shared | settings, replicas=whole(asked.get("workers", 1), least=0),
+            devices=whole(mapping(asked.get("resources")).get("gpu")), engine=str(name).removesuffix("Worker"),
+            role="" if not apart else "prefill" if "prefill" in str(name).lower() else "decode", line=line,
+        )  # fmt: skip
+
+
 _Tell = Callable[[Mapping[str, Any], _Found, int], Iterator[Engine]]
 # kinds, or keys of documents without one -> what tells of their engines
 _FORMS: tuple[tuple[tuple[str, ...], _Tell], ...] = (
     (("DynamoGraphDeployment",), _dynamo),
     (("LLMInferenceService", "LLMInferenceServiceConfig"), _llm_service),
     (("InferenceService",), _service),
-    (("Deployment", "StatefulSet", "LeaderWorkerSet"), _workload),
+    (("Deployment", "StatefulSet", "LeaderWorkerSet", "Rollout"), _workload),
+    (("StormService", "RoleBasedGroup", "PodCliqueSet"), _groups),
+    (("NIMService",), _nim),
+    (("RayService",), _ray),
+    (("applications", "llm_configs", "model_loading_config"), _ray),
+    (
+        tuple(f"{engine}{part}Worker" for engine in ("", "Vllm", "SGLang", "TensorRTLLM") for part in ("", "Decode")),
+        _graph,
+    ),
     (("servingEngineSpec",), _production_stack),
     (("modelArtifacts", "sampleApplication"), _llm_d),
     (("services",), _compose),
@@ -427,7 +549,7 @@ def _quotas(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 KINDS = (
     Kind(name="deployment", title="deployment of serving engines",
-         looks_for="Helm values of vLLM's production stack or llm-d, KServe, Dynamo, compose, workloads with an engine",
+         looks_for="Helm values of vLLM's production stack or llm-d, KServe, Dynamo, Ray, compose, workloads",
          recognise=_match, read=_read),
     Kind(name="queues", title="quotas of a Kubernetes cluster", looks_for="ClusterQueue of Kueue",
          recognise=_queue_match, read=_queues),

@@ -26,16 +26,19 @@ _MOST_WORDS = 2_000
 # what is meant -> what engines call it: vLLM, SGLang, TensorRT-LLM, TGI, llama.cpp, Helm values
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "model": ("model", "model-path", "model-id", "m", "hf-repo", "hf", "modelurl"),
-    "tp": ("tensor-parallel-size", "tp-size", "tp", "tensor-parallel", "num-shard", "tensorparallelsize"),
+    "tp": ("tensor-parallel-size", "tp-size", "tp", "tensor-parallel", "num-shard", "tensorparallelsize",
+           "tensor-parallel-degree"),
     "pp": ("pipeline-parallel-size", "pp-size", "pp", "pipelineparallelsize"),
     "dp": ("data-parallel-size", "dp-size", "dp", "attn-dp-size", "dataparallelsize"),
     "ep": ("ep-size", "ep", "expert-parallel-size", "moe-expert-parallel-size"),
     "cp": ("decode-context-parallel-size", "dcp-size", "dcp"),
-    "max_num_seqs": ("max-num-seqs", "max-running-requests", "max-batch-size", "parallel", "np", "maxnumseqs"),
+    "max_num_seqs": ("max-num-seqs", "max-running-requests", "max-batch-size", "parallel", "np", "n-parallel",
+                     "maxnumseqs"),
     "max_num_batched_tokens": ("max-num-batched-tokens", "chunked-prefill-size", "max-num-tokens",
                                "maxnumbatchedtokens"),
     "memory_fraction": ("gpu-memory-utilization", "mem-fraction-static", "kv-cache-config.free-gpu-memory-fraction",
-                        "free-gpu-memory-fraction", "kv-cache-free-gpu-mem-fraction", "gpumemoryutilization"),
+                        "free-gpu-memory-fraction", "kv-cache-free-gpu-mem-fraction", "gpumemoryutilization",
+                        "kv-cache-free-gpu-memory-fraction"),
     "kv_cache": ("kv-cache-dtype", "kv-cache-config.dtype"),
     "weights": ("quantization", "q", "quantize", "dtype"),
 }  # fmt: skip
@@ -54,9 +57,14 @@ _SAID_OTHERWISE = {
 _PLUMBING = {
     "served-model-name", "host", "port", "disaggregation-mode", "extra-engine-args", "extra-llm-api-options",
     "extraargs", "trust-remote-code", "nnodes", "node-rank", "master-addr", "master-port", "headless", "dist-init-addr",
-    "data-parallel-address", "enable-metrics",
+    "data-parallel-address", "enable-metrics", "is-prefill-worker", "is-decode-worker",
 }  # fmt: skip
 _STORED = {"deepseek-v3": "fp8-block"}  # preset -> format of its published checkpoint (its config.json)
+# names of the environment that an engine takes as arguments, by what stands before the argument's name
+_FROM_ENVIRONMENT = re.compile(r"(?:LLAMA_ARG_|OPTION_|NIM_|HF_)?(?=MODEL_ID$|NUM_SHARD$|QUANTIZE$|HF_REPO$|N_PARALLEL$"
+                               r"|TENSOR_PARALLEL_(?:SIZE|DEGREE)$|MAX_BATCH_SIZE$)")  # fmt: skip
+_TAKES_ENVIRONMENT = re.compile(r"text-generation-inference|llama\.cpp|llama-server|djl|/nim/")
+_DEFAULT = re.compile(r"\$\{(\w+):?-([^{}$]*)\}")  # ${NAME:-value}
 _KNOWN = {name for names in _NAMES.values() for name in names}
 _RANKS = ("tp", "pp", "dp", "ep", "cp")
 
@@ -169,14 +177,17 @@ def engine_of(
         environment = _environment(container.get("env"))
         words = [*_words(container.get("command"), environment), *_words(container.get("args"), environment)]
         words += _words(environment.get("VLLM_ADDITIONAL_ARGS"), environment)
+        if _TAKES_ENVIRONMENT.search(text_of(container.get("image"))):
+            said |= {_plain(name[called.end():]): value for name, value in environment.items()
+                     if (called := _FROM_ENVIRONMENT.match(name))}  # fmt: skip
         named = _positional(words) or named
         said.update(_arguments(words))
         image = f"{text_of(container.get('image'))} {' '.join(words[:4])}".strip() or image
         held = _asked_devices(container.get("resources")) or held
     found = Engine(title=title[:80], line=line, role=role or _role_of(said), replicas=replicas, device=device,
                    said=said, engine=_engine(engine, image), devices=held * nodes if held else None)  # fmt: skip
-    wanted = next((value for name in _NAMES["model"] if isinstance(value := said.get(name), str)), named)
-    found.model = _model_name(wanted) or _model_name(model)
+    wanted = [value for name in _NAMES["model"] if isinstance(value := said.get(name), str)]
+    found.model = next((name for each in (*wanted, named, model) if (name := _model_name(each))), "")
     return found
 
 
@@ -204,8 +215,9 @@ def _words(value: Any, environment: Mapping[str, str]) -> list[str]:
     for each in [value] if isinstance(value, str) else listed(value):
         if not isinstance(each, str | int | float) or isinstance(each, bool):
             continue
+        text = _DEFAULT.sub(lambda it: environment.get(it[1]) or it[2], str(each)[:20_000])
         text = re.sub(r"\$(?:\{(\w+)\}|\((\w+)\)|(\w+))", lambda it: environment.get(it[1] or it[2] or it[3], it[0]),
-                      str(each)[:20_000])  # fmt: skip
+                      text)  # fmt: skip
         script = isinstance(value, str) or re.search(r"\s--?\w", text)
         found += _split(text) if script else [text]
         if len(found) > _MOST_WORDS:
@@ -330,19 +342,24 @@ def _fleet(pools: list[Engine], reading: Reading, asked: Asked) -> tuple[dict[st
         fleet["weights"] = weights
     elif model:
         reading.note(f"{first.title}: no format of the weights is said: taken as 16 bit; weights: says otherwise.")
-    if (cache := first.word("kv_cache")).startswith("fp8"):
+    main = next((engine for engine in pools if engine.role == "decode"), first)  # answers hold the cache and the batch
+    if (cache := main.word("kv_cache")).startswith("fp8"):
         fleet["kv_cache"] = "fp8"
     elif cache and cache not in ("auto", "bfloat16", "float16"):
-        reading.note(f"{first.title}: a cache in '{cache}' is not planned.")
+        reading.note(f"{main.title}: a cache in '{cache}' is not planned.")
     if first.engine and engine_rules(first.engine):
         fleet["engine"] = first.engine
     else:
         reading.note(f"{first.title}: its engine {first.engine or 'is not told'}: the fleet is planned as on vllm.")
-    limits = {key: value for key in ("max_num_seqs", "max_num_batched_tokens") if (value := first.number(key))}
-    if (share := first.share("memory_fraction")) is not None:
+    limits = {key: value for key in ("max_num_seqs", "max_num_batched_tokens") if (value := main.number(key))}
+    if (share := main.share("memory_fraction")) is not None:
         limits["memory_fraction"] = share  # type: ignore[assignment]
     if limits:
         fleet["limits"] = limits
+    said = [(engine.number("max_num_seqs"), engine.number("max_num_batched_tokens"), engine.share("memory_fraction"),
+             engine.word("kv_cache")) for engine in pools]  # fmt: skip
+    if len(set(said)) > 1:
+        reading.note(f"The limits or caches of the pools differ: those of {main.title} are taken for both.")
     replicas = _layout(pools, fleet, reading)
     if replicas:
         fleet["min_replicas"] = replicas
@@ -392,8 +409,10 @@ def _layout(pools: Sequence[Engine], fleet: dict[str, Any], reading: Reading) ->
 def _ranks(engine: Engine, reading: Reading) -> tuple[dict[str, int], int]:
     """Ranks of one replica in the words of a plan, and replicas that one engine runs behind its port."""
     said = {name: engine.number(name) for name in _RANKS}
-    if said["tp"] is None and (engine.devices or 1) > 1 and not said["dp"]:
-        reading.note(f"{engine.title}: how {engine.devices} devices share the model is not said: the layout is free.")
+    unset = any(name in engine.said and engine.said[name] is None for name in _NAMES["tp"])
+    if said["tp"] is None and ((engine.devices or 1) > 1 or unset) and not said["dp"]:
+        count = f"{engine.devices} devices" if engine.devices else "devices"
+        reading.note(f"{engine.title}: how {count} share the model is not said: the layout is free.")
         return {}, 1
     tp, pp, dp, ep = said["tp"] or 1, said["pp"] or 1, said["dp"] or 1, said["ep"] or 1
     copies = 1
@@ -439,7 +458,8 @@ def _known_device(name: str) -> str:
     """Device of the catalog by its own name, or by that of a machine that has it; "" for none."""
     catalog = load_catalog()
     machine = next((shape.device for shape in catalog.shapes.values() if shape.name.lower() == name.lower()), "")
-    return machine or device_of(name)
+    # Google's label of an A100 without a size is that of the one with 40 GB; the other's says 80
+    return machine or device_of(name, 40e9 if name.lower() == "nvidia-tesla-a100" else None)
 
 
 def _device(name: str, reading: Reading) -> str:

@@ -81,8 +81,10 @@ def _match(source: Source, kind: str, marks: dict[str, bool]) -> Match:
         below = re.search(r"(?m)^  kind: (\w+)\s*$", source.head_text) if named and named.group(1) == "List" else named
         there = below is not None and below.group(1).removesuffix("List") == kind and source.is_text
         return fit({mark: there and f"{mark}:" in source.head_text for mark in marks}, tool="kubectl", ceiling=0.96)
-    named = re.search(r'"kind"\s*:\s*"(NodeList|PodList|Node|Pod)"', source.head_text)
-    if named and named.group(1).removesuffix("List") != kind:
+    # a workload counts where it is the item, not where it owns a pod
+    named = re.search(r'"kind"\s*:\s*"(?:(NodeList|PodList|Node|Pod)"|(?:Deployment|StatefulSet)"\s*,\s*"metadata")',
+                      source.head_text)  # fmt: skip
+    if named and (named.group(1) or "").removesuffix("List") != kind:
         return NOTHING
     return fit(marks, tool="kubectl", ceiling=0.96)
 

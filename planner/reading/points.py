@@ -21,13 +21,17 @@ _LATENCIES = {
     "ttft": re.compile(r"ttft|time to first token|first time to token|timetofirsttoken|first token latency"),
     "tpot": re.compile(r"\btpot|time per output token|latency ms per token"),
     "itl": re.compile(r"\bitl\b|inter token latency|intertokenlatency"),
-    "e2e": re.compile(r"e2el|e2e latency|request latency|end to end latency|end2end latency"),
+    "e2e": re.compile(
+        r"e2el|e2e latency|request latency|end to end latency|end2end latency|^response time\b"
+        r"|^average latency( m?s)?$"
+    ),
 }
 _NOT_LATENCY = re.compile(r"normalized|per s\b|throughput|slo|sla|goodput|requests|second token|first output token")
 _STATS = (
     (re.compile(r"\b(mean|avg|average)\b"), "mean"),
     (re.compile(r"\b(median|p50|50th)\b"), "median"),
-    (re.compile(r"\bp(\d{1,2}(?:\.\d+)?)\b"), "p"),
+    (re.compile(r"\b(?:p|percentile ?)(\d{1,5}(?:\.\d+)?)\b"), "p"),
+    (re.compile(r"\b(\d{1,2}(?:\.\d+)?)(?:(?:th|st|nd|rd)\b| percentile\b)"), "p"),
     (re.compile(r"\b(std|stddev|stdev|min|max|mode|variance)\b"), ""),
 )
 # column of planner/measurements/serving.csv -> names without case, blanks and signs
@@ -36,37 +40,44 @@ _MEANS: Mapping[str, tuple[str, ...]] = {
         "outputthroughput", "outputtokenthroughput", "outputtokenspersec", "outputtokenspersecond",
         "outputtokenthroughputtoks", "outputtokensthroughput", "totaloutputthroughputtokenssec",
         "throughputtokenspersec", "tokenspersec", "outputtokenssec", "resultsmeanoutputthroughputtokenpers",
-        "throughputtokenpers", "outputtokenthroughputavgtokenssec", "outputtps",
-        "predictedpersecond",
+        "throughputtokenpers", "outputtokenthroughputavgtokenssec", "outputtps", "systemoutputthroughputtoks",
+        "throughputaveragetokenss", "predictedpersecond", "outputtokpersec",
     ),
     "total_tokens_per_s": (
         "totaltokenthroughput", "totalthroughput", "totaltokenspersec", "totaltokenthroughputtoks",
         "totaltokenthroughputtokenssec", "throughputtokenspersectotal", "tokenspersecond",
-        "totaltokenthroughputavgtokenssec",
+        "totaltokenthroughputavgtokenssec", "systemtotalthroughputtoks", "totaltokpersec",
     ),
     "requests_per_s": (
         "requestthroughput", "requestspersecond", "requestspersec", "requestthroughputreqs", "requestthroughputreqsec",
-        "achievedqps", "requestthroughputavgrequestssec", "throughputrequestspersec", "qps",
+        "achievedqps", "requestthroughputavgrequestssec", "throughputrequestspersec", "qps", "averageqps", "reqpersec",
     ),
     "concurrency": (
         "maxconcurrency", "numconcurrentrequests", "clientconcurrency", "concurrency", "maxrequestconcurrency",
         "batchsize", "concurrentrequests", "requestconcurrency", "numusers",
+        "maximumrequestconcurrency", "maxreqeuestconcurrency", "conc", "numberofconcurrency",
+        "avgnumconcurrentrequests", "numberofconcurrentrequests",
     ),
-    "request_rate": ("requestrate", "requestedrate", "targetqps", "trafficrequestrate", "offeredrate"),
+    "request_rate": ("requestrate", "requestedrate", "targetqps", "trafficrequestrate", "offeredrate",
+                     "requestrateconfiguredrps"),
     "input_tokens": (
+        "numberinputtokensmean",
         "inputtokens", "isl", "inputlen", "randominputlen", "meaninputtokens", "inputtokenlength", "inputlength",
         "prompttokens", "inputoutputlength", "avginputseqlength", "inputsequencelengthavg", "promptlenmean",
-        "inputsequencelengthavgtokens",
+        "inputsequencelengthavgtokens", "averageinputtokensperrequest", "avginputlength", "averageinputlengthtokens",
     ),
     "output_tokens": (
+        "numberoutputtokensmean",
         "outputtokens", "osl", "outputlen", "randomoutputlen", "meanoutputtokens", "outputtokenlength", "outputlength",
         "predictedn",
         "inputoutputlength", "avgoutputseqlength", "outputsequencelengthavg", "outputlenmean",
-        "outputsequencelengthavgtokens",
+        "outputsequencelengthavgtokens", "averageoutputtokensperrequest", "avgoutputlength",
+        "averageoutputlengthtokens",
     ),
     "model": ("modelid", "modelpath", "model", "modelname", "hfmodel", "modeltype"),
     "accelerator": ("accelerator", "gputype", "gpuname", "gpumodelname", "hardware", "gpu", "chipname", "device", "hw"),
-    "n_accel": ("numgpus", "numofhardware", "gpucount", "ngpus", "chipcount", "devices", "numdevices", "numhardware"),
+    "n_accel": ("numgpus", "numofhardware", "gpucount", "ngpus", "chipcount", "devices", "numdevices", "numhardware",
+                "worldsize"),
     "tp": ("tpsize", "tensorparallelsize", "tp"),
     "pp": ("ppsize", "pipelineparallelsize", "pp"),
     "dp": ("dpsize", "dataparallelsize"),
@@ -76,13 +87,19 @@ _MEANS: Mapping[str, tuple[str, ...]] = {
     "weight_precision": ("precision", "weightprecision", "quantization", "modelprecision"),
     "_completed": (
         "completed", "successfulrequests", "numrequests", "requestcount", "requestcountavgrequests",
-        "resultsnumcompletedrequests", "successescount",
+        "resultsnumcompletedrequests", "successescount", "succeedrequests",
     ),
     "_failed": ("failed", "failedrequests", "failurescount", "errorrequestcountavgrequests", "resultsnumerrors"),
     "_total_input": ("totalinputtokens", "totalinput"),
     "_total_output": ("totaloutputtokens", "totalgeneratedtokens"),
     "_duration": ("duration", "benchmarkdurations", "elapsedtime", "benchmarkduration"),
-    "output_tokens_per_s_per_device": ("throughputtokenspersecperchip", "pergpuoutputthroughputtpsgpu"),
+    "output_tokens_per_s_per_device": (
+        "throughputtokenspersecperchip", "pergpuoutputthroughputtpsgpu", "outputtputpergpu",
+        "outputthroughputpergputoks",
+    ),
+    "_total_per_device": ("tputpergpu",),
+    "_prefill_devices": ("numprefillgpu",),
+    "_decode_devices": ("numdecodegpu",),
 }  # fmt: skip
 _BY_NAME = {name: column for column, names in reversed(list(_MEANS.items())) for name in names}
 _RATES = {
@@ -90,6 +107,9 @@ _RATES = {
     "prefill_tokens_per_s": "prompt tokens/s", "total_tokens_per_s": "tokens/s",
 }  # fmt: skip
 _FLAGS = {"--model": "model", "--accelerator": "accelerator", "--devices": "n_accel"}
+_UNSAID = {"", "auto", "n/a", "none", "null"}
+_CLIENT = re.compile(r"(?i)openai|https?\b|pytorch$|tensorrt$")  # what a harness speaks, or a backend of TensorRT-LLM
+_SAME_RATE = 0.05
 _WORDS = {"model", "accelerator", "engine", "engine_version", "weight_precision"}
 COLUMNS = (
     "id", "source", "model", "accelerator", "n_accel", "tp", "pp", "ep", "dp", "engine", "engine_version",
@@ -116,7 +136,7 @@ class Point:
 def words_of(key: str) -> str:
     """A key as words without case: Mean TTFT (ms) gives mean ttft ms."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", " ", key)
-    return re.sub(r"[^a-z0-9.]+", " ", spaced.lower().replace(".", " ")).strip()
+    return re.sub(r"[^a-z0-9.]+", " ", re.sub(r"\.(?!\d)|(?<!\d)\.", " ", spaced.lower())).strip()
 
 
 def number_of(value: Any) -> float | None:
@@ -142,13 +162,21 @@ def latency_key(key: str, default_ms: float) -> tuple[str, str, float] | None:
     for pattern, means in _STATS:
         match = pattern.search(words)
         if match:
-            stat = f"p{match.group(1)}" if means == "p" else means
+            stat = _percentile(match.group(1)) if means == "p" else means
             break
     if not stat:
         return None
     unit = re.search(r"\b(ms|msec|milliseconds|us|usec|ns|s|sec|secs|seconds)\b", words)
     factor = {"m": 1.0, "u": 1e-3, "n": 1e-6, "s": 1e3}[unit.group(1)[0]] if unit else default_ms
     return name, stat, factor
+
+
+def _percentile(digits: str) -> str:
+    """p99 of 99, p99.9 of 99.9 and of 999, p0.1 of 001; the median of 50, and "" of 100, which is the largest."""
+    if digits == "100":
+        return ""
+    share = float(digits) if "." in digits or len(digits) <= 2 else float(f"{digits[:2]}.{digits[2:]}")
+    return "median" if share == 50 else f"p{share:g}"
 
 
 def point_of(flat: Mapping[str, Any], *, default_ms: float, at: int = 1) -> Point:
@@ -174,7 +202,8 @@ def point_of(flat: Mapping[str, Any], *, default_ms: float, at: int = 1) -> Poin
             if number is not None and number >= 0:
                 point.latency_ms.setdefault(name, {}).setdefault(stat, number * factor)
             continue
-        for stem in (plain(key), plain(key.rsplit(".", 1)[-1])):
+        spelled = re.sub(r"(?i)/ ?s(ec)?\b", " per sec", key)
+        for stem in (plain(key), plain(key.rsplit(".", 1)[-1]), plain(spelled)):
             column = _BY_NAME.get(stem)
             if column is None:
                 continue
@@ -189,7 +218,9 @@ def point_of(flat: Mapping[str, Any], *, default_ms: float, at: int = 1) -> Poin
 def _put(point: Point, rank: dict[str, int], column: str, stem: str, value: Any) -> None:
     content: Any = number_of(value)
     if column in _WORDS:
-        content = value.strip()[:200] if isinstance(value, str) and value.strip() not in ("", "auto") else None
+        content = value.strip()[:200] if isinstance(value, str) and value.strip().lower() not in _UNSAID else None
+        if column == "engine" and content and _CLIENT.match(content):
+            content = None
     if content is None or (column not in _WORDS and content < 0):
         return
     place = _MEANS[column].index(stem)
@@ -210,6 +241,14 @@ def _derive(point: Point) -> None:
         point.latency_ms.clear()
         for column in ("output_tokens_per_s_total", "total_tokens_per_s", "requests_per_s"):
             cells.pop(column, None)
+    prompts, answers = cells.get("_prefill_devices"), cells.get("_decode_devices")
+    if prompts and answers:
+        cells["n_accel"] = prompts + answers
+        if each := cells.pop("output_tokens_per_s_per_device", None):  # told of those that make answers alone
+            cells.setdefault("output_tokens_per_s_total", each * answers)
+    rate, kept_up = cells.get("request_rate"), cells.get("requests_per_s")
+    if rate and kept_up and cells.get("concurrency") and abs(kept_up / rate - 1) < _SAME_RATE:
+        del cells["concurrency"]  # a bound that did not bind: requests came at their rate
     if "scenario" not in cells:
         if cells.get("concurrency"):
             cells["scenario"] = "closed loop, fixed concurrency"
@@ -260,6 +299,9 @@ def reading_of(reading: Reading, points: Iterable[Point], asked: Asked, stem: st
         if not point.cells.get("n_accel") and (point.cells.get("tp") or 0) > 0:
             parts = (point.cells.get(name) or 1 for name in ("tp", "pp", "dp"))
             point.cells["n_accel"] = math.prod(max(int(part), 1) for part in parts)
+        each, devices = point.cells.get("_total_per_device"), point.cells.get("n_accel")
+        if each and devices:
+            point.cells.setdefault("total_tokens_per_s", each * devices)
     reading.taken, reading.of = len(kept), "measured points"
     _look(reading, kept)
     _rows_piece(reading, kept, stem)

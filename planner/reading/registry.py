@@ -16,6 +16,7 @@ MODULES = (
     "planner.reading.usage",
     "planner.reading.benchmarks",
     "planner.reading.bench_tables",
+    "planner.reading.bench_reports",
     "planner.reading.training_logs",
     "planner.reading.weights",
     "planner.reading.kubernetes",

@@ -236,7 +236,7 @@ def test_a_million_spares_need_not_a_million_terms(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(("replicas", "spares"), [(4, 2), (100, 20), (1000, 30), (20_000, 300), (20_000, 999)])
 def test_replicas_lost_with_their_nodes_are_a_sum_of_two_binomials(replicas: int, spares: int) -> None:
-    """Eight on a node that is away 1 % of the time, summed in full: what hardly ever happens may be left out, no more."""
+    """Eight on a node that is away 1 % of the time, in full: what hardly ever happens may be left out, no more."""
     up, there, each = 0.999, 0.99, 8
 
     def log_binomial(count: int, down: int, alive: float) -> float:
