@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from planner.architecture.build import HIDDEN_KEYS, LAYER_KEYS, build
+from planner.architecture.build import HIDDEN_KEYS, LAYER_KEYS, build, without_head
 from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, Config, parse_json
 from planner.architecture.encoders import is_encoder, vision_parts, whole_parts
 from planner.architecture.model import Architecture
@@ -42,6 +42,8 @@ def _config_match(source: Source) -> Match:
     else:
         keys = set(document) if isinstance(document, Mapping) else set()
         ceiling = 1.0
+    if {"_class_name", "_diffusers_version"} <= keys:
+        return Match(score=0.9, found=("_class_name, _diffusers_version",), tool="diffusers")
     if "weight_map" in keys or not keys & {"model_type", "architectures"}:
         return NOTHING
     marks = {
@@ -87,6 +89,8 @@ def _config(source: Source, asked: Asked) -> Reading:
                          "with the part after it.")  # fmt: skip
     if isinstance(document.get("auto_map"), Mapping):
         reading.note("Its code comes with its weights: whether an engine runs it is not told here, so try it first.")
+    if without_head(config):
+        reading.note("Its class has no output head of words, and none is counted: it embeds or rates texts.")
     reading.show("hidden size", arch.hidden_size)
     reading.show("longest context", arch.max_positions or None, "tokens")
     _piece(reading, document, arch, beside, text)
@@ -100,6 +104,9 @@ def _demand_counted(source: Source, text: str) -> None:
     except ValueError:
         return  # said with its line by what reads it
     family = document.get("model_type") if isinstance(document, dict) else None
+    if isinstance(document, dict) and "_diffusers_version" in document:
+        message = f"{source.name} is a part of a diffusion model, '{str(document.get('_class_name'))[:60]}'"
+        raise refused(source, "unknown-architecture", message, "models that make pictures step by step are not planned")
     why = _NOT_COUNTED.get(family) if isinstance(family, str) else None
     if why:
         message = f"{source.name} is of '{family}', which is not counted: {why}"
