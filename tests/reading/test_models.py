@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import planner
-from planner.architecture.load import load_config
+from planner.architecture.load import load_config, of_hub
 from planner.errors import InputError
 from planner.reading.kinds import Asked
 from planner.reading.models import format_of
@@ -121,6 +121,19 @@ def test_what_is_not_counted_is_refused_in_words(data: dict[str, Any], said: str
         ({"quant_method": "compressed-tensors",
           "config_groups": {"a": {"weights": {"type": "int", "num_bits": 4}},
                             "b": {"weights": {"type": "float", "num_bits": 8}}}}, ""),
+        ({"quant_method": "compressed-tensors",
+          "config_groups": {"a": {"weights": {"type": "float", "num_bits": 4, "group_size": 32}}}}, "mxfp4"),
+        ({"quant_method": "compressed-tensors",
+          "config_groups": {"a": {"weights": {"type": "float", "num_bits": 4, "group_size": 16}}}}, "nvfp4"),
+        ({"quant_method": "compressed-tensors",
+          "config_groups": {"a": {"weights": {"type": "float", "num_bits": 8, "strategy": "block"}}}}, "fp8-block"),
+        ({"quant_method": "intel/auto-round", "bits": 4}, "int4"),
+        ({"quant_method": "awq", "w_bit": 4}, "int4"),
+        ({"quant_method": "fbgemm_fp8"}, "fp8"),
+        ({"quant_method": "modelopt_fp4"}, "nvfp4"),
+        ({"quant_method": "modelopt", "quantization": {"quant_algo": "FP8"}}, "fp8"),
+        ({"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}, "int4"),
+        ({"group_size": 64, "bits": 4}, "int4"),
         ({"quant_method": "of-tomorrow"}, ""),
     ],
 )  # fmt: skip
@@ -203,8 +216,9 @@ def test_a_hybrid_is_read_and_planned_with_a_warning(tmp_path: Path) -> None:
 
 def shape(hidden: int, inner: int, heads: int, pairs: int, layers: int, words: int, **more: Any) -> dict[str, Any]:
     """Sizes of a decoder, of which `pairs` are its heads of keys."""
-    return {"hidden_size": hidden, "intermediate_size": inner, "num_attention_heads": heads,
-            "num_key_value_heads": pairs, "num_hidden_layers": layers, "vocab_size": words, "tie_word_embeddings": False, **more}  # fmt: skip
+    named = {"hidden_size": hidden, "intermediate_size": inner, "num_attention_heads": heads,
+             "num_key_value_heads": pairs, "num_hidden_layers": layers, "vocab_size": words}  # fmt: skip
+    return {**named, "tie_word_embeddings": False, **more}
 
 
 ROUTED = {"moe_intermediate_size": 1408, "num_experts_per_tok": 4}
@@ -280,3 +294,36 @@ def test_an_encoder_of_t5_has_no_decoder(tmp_path: Path) -> None:
 def test_a_part_of_a_diffusion_model_is_refused_in_words(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a part of a diffusion model, 'UNet2DConditionModel'"):
         read_of(tmp_path, {"_class_name": "UNet2DConditionModel", "_diffusers_version": "0.19.0", "in_channels": 4})
+
+
+def test_a_cache_that_the_checkpoint_scales_is_taken_over(tmp_path: Path) -> None:
+    kept = {"quant_method": "fp8", "kv_cache_scheme": {"num_bits": 8, "type": "float"}}
+    (fleet,) = read_of(tmp_path, {**LLAMA, "quantization_config": kept}).pieces[1].fragment["serving"]
+    assert (fleet["weights"], fleet["kv_cache"]) == ("fp8", "fp8")
+
+
+@pytest.mark.parametrize(
+    ("left", "tool"),
+    [
+        ({"bits": 4, "group_size": 128, "desc_act": False, "sym": True}, "AutoGPTQ"),
+        ({"zero_point": True, "q_group_size": 128, "w_bit": 4, "version": "GEMM"}, "AutoAWQ"),
+    ],
+)
+def test_what_older_quantisers_left_beside_a_model_is_read(left: dict[str, Any], tool: str, tmp_path: Path) -> None:
+    reading = read_of(tmp_path, left)
+    (fleet,) = reading.pieces[0].fragment["serving"]
+    assert (reading.tool, fleet["weights"]) == (tool, "int4")
+
+
+def test_of_several_revisions_in_the_cache_the_one_that_the_hub_shows_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    folder = tmp_path / "models--some--model"
+    for revision in ("aaa", "bbb"):
+        (folder / "snapshots" / revision).mkdir(parents=True)
+        (folder / "snapshots" / revision / "config.json").write_text("{}")
+    assert of_hub("some/model") == folder / "snapshots" / "bbb" / "config.json"
+    (folder / "refs").mkdir()
+    (folder / "refs" / "main").write_text("aaa")
+    assert of_hub("some/model") == folder / "snapshots" / "aaa" / "config.json"
