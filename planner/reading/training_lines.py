@@ -41,12 +41,14 @@ class Steps:
     mean_s: float = 0.0  # of a step, where the log tells the run's time only
     bars: dict[int, list[tuple[int, float]]] = field(default_factory=dict)  # length -> steps done, seconds since
     _before: tuple[int, float] | None = None
+    _logged: int = 0
 
     def step(self, number: int, seconds: float | None = None) -> None:
         """One logged step; one that comes again means that the run began again from a checkpoint."""
         self.lines += 1
-        if number <= self.last and number in self.seconds and self.last - number >= 1:
+        if number < self._logged and number in self.seconds:
             self.restarts += 1
+        self._logged = number
         self.last = max(number, 0) if number < self.last and number not in self.seconds else max(number, self.last)
         if seconds is not None and math.isfinite(seconds) and 0 < seconds < 1e7 and len(self.seconds) < _MOST_STEPS:
             self.seconds[number] = seconds

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from planner.reading.benchmarks import stem_of
 from planner.reading.columns import plain
+from planner.reading.decimal_signs import DecimalSign, number_in, signs_of
 from planner.reading.event_files import looks_like_events, scalars_of
 from planner.reading.jsonlines import document_of, head_keys
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
@@ -21,6 +23,7 @@ from planner.reading.reading import Piece, Reading
 from planner.reading.request_log import name_of
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
+from planner.reading.times import epoch_unit_s, iso_seconds
 from planner.reading.training_lines import MARKS, Steps, plain_text, says_something, take_line
 
 
@@ -419,31 +422,60 @@ def read_metrics(source: Source, asked: Asked) -> Reading:
     timed_at = next((at for at, name in enumerate(names) if _seconds_in(name)), None)
     if step_at is None:
         raise refused(source, "missing-column", "no column of steps is seen", "columns: " + ", ".join(names[:30]), 1)
+    columns = {names[at]: at for at in (step_at, time_at, timed_at) if at is not None}
+    marks = {name: DecimalSign() for name in columns}
+    for number, cells in _rows(source, separator):
+        for name, at in columns.items():
+            marks[name].see(cells[at].strip() if len(cells) > at else "", number)
+    signs, said = signs_of(source, marks, separator)
+    if said:
+        reading.understood["numbers"] = said
     pairs: dict[int, float] = {}
     steps = Steps()
-    for number, line in enumerate(source.lines(), start=1):
-        if number == 1 or not line.strip():
-            continue
-        try:
-            cells = next(csv.reader([line], delimiter=separator), [])
-        except csv.Error:
-            cells = []
-        step = number_of(cells[step_at]) if len(cells) > step_at else None
+    for number, cells in _rows(source, separator):
+        said_of = {at: _number(cells[at].strip(), signs[name]) for name, at in columns.items() if len(cells) > at}
+        step = said_of.get(step_at)
         if step is None or not 0 <= step < 1e12:
             reading.skipped.add("no step", number)
             continue
         reading.taken += 1
-        seconds = number_of(cells[timed_at]) if timed_at is not None and len(cells) > timed_at else None
+        seconds = said_of.get(timed_at) if timed_at is not None else None
         steps.step(int(step), seconds * _seconds_in(names[timed_at]) if seconds and timed_at is not None else None)
-        time = number_of(cells[time_at]) if time_at is not None and len(cells) > time_at else None
+        time = said_of.get(time_at) if time_at is not None else None
+        if time is None and time_at is not None and len(cells) > time_at:
+            time = _written(cells[time_at])
         if time is not None:
-            pairs[int(step)] = time
+            pairs[int(step)] = time * (epoch_unit_s(time) or 1.0)
     for step, time in sorted(pairs.items()) if not steps.seconds else ():
         steps.tick(step, time)
     taken = reading.taken
     reading = _follow(reading, steps, asked, source)
     reading.taken = taken
     return reading
+
+
+def _rows(source: Source, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Rows below the names, with the numbers of their lines."""
+    for number, line in enumerate(source.lines(), start=1):
+        if number == 1 or not line.strip():
+            continue
+        try:
+            yield number, next(csv.reader([line], delimiter=separator), [])
+        except csv.Error:
+            yield number, []
+
+
+def _number(text: str, sign: str) -> float | None:
+    value = number_in(text, sign)
+    return None if value is None else number_of(float(value))
+
+
+def _written(text: str) -> float | None:
+    """A time that is written out; None for anything else.  [s]"""
+    try:
+        return iso_seconds(text[:60], UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 KINDS = (
