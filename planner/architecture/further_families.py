@@ -1,7 +1,7 @@
 """Families without a preset, known by their config alone: rows as in `families`, held to published counts.
 
-The counts of elements that the hub shows of their checkpoints confirm the rows: see tests/reading/test_models.py; Granite's
-MoE and OLMo 3 are confirmed by their kin alone, from which they differ in routing and windows.
+The counts of elements that the hub shows of their checkpoints confirm the rows: see tests/reading/test_models.py.
+Granite's MoE and OLMo 3 are confirmed by their kin alone, from which they differ in routing and windows.
 Biases of output heads (Phi, GPT-J) are left out: below 0.01 %.
 """
 
