@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from planner.architecture.config import Config
 from planner.architecture.families import FAMILIES, Family, Feed
+from planner.architecture.further_families import FURTHER
 from planner.architecture.model import Architecture, LayerGroup
 from planner.carriers import dataclass
 from planner.equations import linear_attention as lin
@@ -20,6 +21,7 @@ LAYER_KEYS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 HIDDEN_KEYS = ("hidden_size", "n_embd", "d_model", "n_embed")
 HEAD_KEYS = ("num_attention_heads", "n_head", "n_heads")
 KV_HEAD_KEYS = ("num_key_value_heads", "num_kv_heads", "n_head_kv")
+KNOWN: Mapping[str, Family] = MappingProxyType({**FAMILIES, **FURTHER})
 POSITION_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 
 
@@ -70,7 +72,7 @@ def build(config: Config, *, name: str, source: str) -> Architecture:
     layer_count = family.depth(config) if family.depth else config.count(*LAYER_KEYS, most="layers")
     vocab = config.count("vocab_size", most="width")
     positions = config.count(*POSITION_KEYS, most="tokens", default=0, least=0)
-    tied = config.flag("tie_word_embeddings", family.tied)
+    tied = config.flag("tie_word_embeddings", family.tied) or without_head(config)
     table_width = config.count("word_embed_proj_dim", most="width", default=hidden)
     if family.position_extra is not None and not positions:
         config.fail("missing-key", f"'{POSITION_KEYS[0]}' is missing: this family learns its positions")
@@ -98,13 +100,21 @@ def build(config: Config, *, name: str, source: str) -> Architecture:
     )
 
 
+def without_head(config: Config) -> bool:
+    """Whether the class of the checkpoint has no output head of words: it embeds, or rates."""
+    made = config.outer.get("architectures")
+    name = str(made[0]) if isinstance(made, list) and made and not config.inside else ""
+    base = name.endswith("Model") and not name.endswith("LMHeadModel")
+    return base or name.endswith(("ForSequenceClassification", "ForTokenClassification"))
+
+
 def family_of(config: Config) -> Family:
     """The row of the config's model_type; InputError[unknown-architecture] by name otherwise."""
     model_type = config.model_type
-    if model_type in FAMILIES:
-        return FAMILIES[model_type]
-    near = difflib.get_close_matches(model_type, FAMILIES, n=3, cutoff=0.6)
-    known = f"known: {', '.join(sorted(FAMILIES))}"
+    if model_type in KNOWN:
+        return KNOWN[model_type]
+    near = difflib.get_close_matches(model_type, KNOWN, n=3, cutoff=0.6)
+    known = f"known: {', '.join(sorted(KNOWN))}"
     hint = f"{', '.join(near)}?  ·  {known}" if near else known
     what = f"'{model_type[:60]}' is not known" if model_type else "'model_type' is missing"
     config.problems.clear()

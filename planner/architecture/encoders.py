@@ -51,7 +51,7 @@ def vision_parts(outer: Config) -> dict[str, int]:
             outer.check()
         return {}
     config = Config(data[found] if found else data, outer.file, outer.text)
-    config.inside, config.problems = found, outer.problems
+    config.inside, config.problems, config.outer = found, outer.problems, data
     if family not in _VISION:
         known = ", ".join(sorted(_VISION))
         message = f"the encoder of pictures of '{family[:60]}' is not counted"
@@ -86,6 +86,12 @@ def _norm(width: int, *, bias: bool = True) -> int:
     return int(par.norm_parameters(width, 1, bias))
 
 
+def _made_for(config: Config) -> str:
+    """The class of the checkpoint."""
+    made = config.outer.get("architectures")
+    return str(made[0]) if isinstance(made, list) and made else ""
+
+
 def _head_size(config: Config, width: int, heads: int, key: str) -> int:
     if width % heads:
         config.conflict("heads-not-divisible", f"width {width} is not a multiple of {heads} heads", key)
@@ -102,12 +108,10 @@ def _bert(config: Config) -> dict[str, int]:
     vocab = config.count("vocab_size", most="width")
     positions = config.count("max_position_embeddings", most="tokens")
     kinds = 0 if distil else config.count("type_vocab_size", most="width", default=2, least=0)
-    made = config.outer.get("architectures")
-    made_for = str(made[0]) if isinstance(made, list) and made else ""
+    made_for = _made_for(config)
     words = made_for.endswith(("ForMaskedLM", "ForPreTraining"))
     pooled = not distil and not made_for.endswith(("ForMaskedLM", "ForTokenClassification", "ForQuestionAnswering"))
-    if not distil and made_for.endswith("ForSequenceClassification") and config.model_type != "bert":
-        pooled = False  # RoBERTa classifies by a layer of its own of the same size, counted as head
+    # RoBERTa classifies by a layer of its own, as large as the pooler that it leaves out
     head_size = _head_size(config, width, heads, "num_attention_heads")
     return {
         "token table": _matrix(vocab, width, bias=False),
@@ -133,9 +137,12 @@ def _t5(config: Config) -> dict[str, int]:
     shape = (width, heads, head_size, inner)
     table = _matrix(vocab, width, bias=False)
     side = _norm(width, bias=False) + _matrix(buckets, heads, bias=False)
+    encodes = _layers(count, *shape, biases=False, norm_bias=False, gated=gated) + side
+    if _made_for(config).endswith("EncoderModel"):
+        return {"token table": table, "encoder layers": encodes}
     return {
         "token table": table,
-        "encoder layers": _layers(count, *shape, biases=False, norm_bias=False, gated=gated) + side,
+        "encoder layers": encodes,
         "decoder layers": _layers(decoders, *shape, biases=False, norm_bias=False, gated=gated, attentions=2) + side,
         "output head": 0 if tied else table,
     }
@@ -209,6 +216,62 @@ def _qwen25_vision(config: Config, text_width: int) -> dict[str, int]:
         "patches and positions": _matrix(_CHANNELS * frames * patch**2, width, bias=False),
         "picture encoder": _seen(config, "depth", "intermediate_size", width, heads, norm_bias=False, gated=True),
         "projector": _matrix(merged, merged) + _matrix(merged, out) + _norm(width, bias=False),
+    }
+
+
+def _qwen2_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Qwen2-VL: its `hidden_size` is that of the text; no learned positions."""
+    width = config.count("embed_dim", most="width", default=1280)
+    heads = config.count("num_heads", most="heads", default=16)
+    patch = config.count("patch_size", most="width", default=14)
+    frames = config.count("temporal_patch_size", most="tokens", default=2)
+    merged = width * config.count("spatial_merge_size", most="width", default=2) ** 2
+    inner = width * config.count("mlp_ratio", most="experts", default=4)
+    count = config.count("depth", most="layers", default=32)
+    return {
+        "patches": _matrix(_CHANNELS * frames * patch**2, width, bias=False),
+        "picture encoder": _layers(count, width, heads, _head_size(config, width, heads, "num_heads"), inner),
+        "projector": _matrix(merged, merged) + _matrix(merged, text_width) + _norm(width),
+    }
+
+
+def _pixtral_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Pixtral in Mistral 3: gated layers without biases; patches are merged, then projected twice."""
+    width = config.count("hidden_size", most="width", default=1024)
+    heads = config.count("num_attention_heads", most="heads", default=16)
+    size = config.count("head_dim", most="width", default=_head_size(config, width, heads, "num_attention_heads"))
+    patch = config.count("patch_size", most="width", default=16)
+    count = config.count("num_hidden_layers", most="layers", default=24)
+    inner = config.count("intermediate_size", most="width", default=4096)
+    config.data = {"spatial_merge_size": config.outer.get("spatial_merge_size"), **config.data}  # stands at the top
+    merged = width * config.count("spatial_merge_size", most="width", default=2) ** 2
+    bias = config.flag("multimodal_projector_bias", False)
+    return {
+        "patches": _matrix(_CHANNELS * patch**2, width, bias=False) + _norm(width, bias=False),
+        "picture encoder": _layers(count, width, heads, size, inner, biases=False, norm_bias=False, gated=True),
+        "projector": _norm(width, bias=False)
+        + _matrix(merged, width, bias=False)
+        + _matrix(width, text_width, bias=bias)
+        + _matrix(text_width, text_width, bias=bias),
+    }
+
+
+def _llama4_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Llama 4: positions with one of the whole, norms before and after; patches are shuffled together, then adapted."""
+    width = config.count("hidden_size", most="width")
+    heads = config.count("num_attention_heads", most="heads")
+    patch = config.count("patch_size", most="width")
+    side = config.count("image_size", most="width") // max(patch, 1)
+    into = config.count("projector_input_dim", most="width")
+    out = config.count("projector_output_dim", most="width")
+    inner = config.count("intermediate_size", most="width")
+    return {
+        "patches and positions": _matrix(_CHANNELS * patch**2, width, bias=False)
+        + _matrix(side**2 + 2, width, bias=False),
+        "picture encoder": _seen(config, "num_hidden_layers", "intermediate_size", width, heads) + 2 * _norm(width),
+        "projector": _matrix(inner, into, bias=False)
+        + _matrix(into, out, bias=False)
+        + _matrix(config.count("vision_output_dim", most="width"), text_width, bias=False),
     }
 
 
@@ -320,9 +383,12 @@ _VISION: Mapping[str, Callable[[Config, int], dict[str, int]]] = MappingProxyTyp
         "gemma3": _gemma3_vision,
         "gemma4": _gemma4_vision,
         "kimi_k25": _kimi_vision,
+        "llama4": _llama4_vision,
         "logics": _logics_vision,
+        "mistral3": _pixtral_vision,
         "molmo": _molmo_vision,
         "qwen2_5_vl": _qwen25_vision,
+        "qwen2_vl": _qwen2_vision,
         "qwen3_vl": _qwen3_vision,
         "qwen3_vl_moe": _qwen3_vision,
     }

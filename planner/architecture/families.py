@@ -382,7 +382,9 @@ def deepseek_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]
         experts_per_token=_routed(config, experts),
         expert_width=width,
         shared_width=width * config.count("n_shared_experts", most="experts", default=0, least=0),
-        router_values=0 if config.model_type == "deepseek_v2" else 1,  # V3 balances with a value per expert
+        router_values=0
+        if config.model_type in ("deepseek", "deepseek_v2")
+        else 1,  # V3 balances with a value per expert
     )
     first = config.count("first_k_dense_replace", most="layers", default=0, least=0)
     if first > layers:

@@ -55,7 +55,9 @@ def of_hub(name: str) -> str | Path:
     folder = hub_cache() / f"models--{name.replace('/', '--')}" / "snapshots"
     found = sorted(folder.glob("*/config.json")) if folder.is_dir() else []
     if found:
-        return found[-1]
+        main = folder.parent / "refs" / "main"  # of several revisions that are kept, the one that the hub shows
+        now = read_text(main, limit_bytes=1000).strip() if main.is_file() else ""
+        return next((each for each in found if each.parent.name == now), found[-1])
     known = _published()
     near = suggestions(name.rpartition("/")[2].lower(), tuple(sorted({*known, *list_presets()})))
     presets = [known.get(one, one) for one in near]

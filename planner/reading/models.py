@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from planner.architecture.build import HIDDEN_KEYS, LAYER_KEYS, build
+from planner.architecture.build import HIDDEN_KEYS, LAYER_KEYS, build, without_head
 from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, Config, parse_json
 from planner.architecture.encoders import is_encoder, vision_parts, whole_parts
 from planner.architecture.model import Architecture
@@ -42,6 +42,8 @@ def _config_match(source: Source) -> Match:
     else:
         keys = set(document) if isinstance(document, Mapping) else set()
         ceiling = 1.0
+    if {"_class_name", "_diffusers_version"} <= keys:
+        return Match(score=0.9, found=("_class_name, _diffusers_version",), tool="diffusers")
     if "weight_map" in keys or not keys & {"model_type", "architectures"}:
         return NOTHING
     marks = {
@@ -87,6 +89,8 @@ def _config(source: Source, asked: Asked) -> Reading:
                          "with the part after it.")  # fmt: skip
     if isinstance(document.get("auto_map"), Mapping):
         reading.note("Its code comes with its weights: whether an engine runs it is not told here, so try it first.")
+    if without_head(config):
+        reading.note("Its class has no output head of words, and none is counted: it embeds or rates texts.")
     reading.show("hidden size", arch.hidden_size)
     reading.show("longest context", arch.max_positions or None, "tokens")
     _piece(reading, document, arch, beside, text)
@@ -100,6 +104,9 @@ def _demand_counted(source: Source, text: str) -> None:
     except ValueError:
         return  # said with its line by what reads it
     family = document.get("model_type") if isinstance(document, dict) else None
+    if isinstance(document, dict) and "_diffusers_version" in document:
+        message = f"{source.name} is a part of a diffusion model, '{str(document.get('_class_name'))[:60]}'"
+        raise refused(source, "unknown-architecture", message, "models that make pictures step by step are not planned")
     why = _NOT_COUNTED.get(family) if isinstance(family, str) else None
     if why:
         message = f"{source.name} is of '{family}', which is not counted: {why}"
@@ -134,7 +141,7 @@ def _piece(reading: Reading, document: Mapping[str, Any], arch: Architecture, be
     stored = document.get("torch_dtype") or document.get("dtype") or inner.get("torch_dtype") or inner.get("dtype")
     weights = _DTYPES.get(str(stored), "")
     if isinstance(quantised, Mapping):
-        method = str(quantised.get("quant_method") or "")[:40]
+        method = str(quantised.get("quant_method") or "without a name")[:40]
         weights = format_of(quantised)
         reading.understood["quantization"] = method + (f", taken as {weights}" if weights else "")
         if not weights:
@@ -156,6 +163,10 @@ def _piece(reading: Reading, document: Mapping[str, Any], arch: Architecture, be
     fleet: dict[str, Any] = {"name": name, "model": {"config": card}}
     if weights:
         fleet["weights"] = weights
+    kept = quantised.get("kv_cache_scheme") if isinstance(quantised, Mapping) else None
+    if isinstance(kept, Mapping) and kept.get("num_bits") == 8:
+        fleet["kv_cache"] = "fp8" if kept.get("type") == "float" else "int8"
+        reading.understood["cache"] = f"kept in 8 bit, taken as {fleet['kv_cache']}"
     reading.pieces.append(Piece(what="card", name=card, text=text, says="the config, for model:"))
     reading.pieces.append(Piece(what="scenario", name="scenario.yaml", fragment={"serving": [fleet]},
                                 says=f"a fleet of {name}; its load is to be added"))  # fmt: skip
@@ -164,20 +175,23 @@ def _piece(reading: Reading, document: Mapping[str, Any], arch: Architecture, be
 def format_of(quantised: Mapping[str, Any]) -> str:
     """The format of weights that the settings of a quantiser mean; "" when none of those planned."""
     method = str(quantised.get("quant_method") or "").lower()
-    bits = quantised.get("bits")
-    if method in ("awq", "gptq"):
+    bits = quantised.get("bits", quantised.get("w_bit"))
+    if method.rsplit("/", 1)[-1] in ("awq", "gptq", "auto-round") or (not method and bits):  # MLX names no method
         return {4: "int4", 8: "int8"}.get(bits, "") if isinstance(bits, int) else ""
-    if method == "bitsandbytes":
+    if method == "bitsandbytes" or "load_in_4bit" in quantised:
         return (
             "int4" if quantised.get("load_in_4bit") is True else "int8" if quantised.get("load_in_8bit") is True else ""
         )
-    if method == "fp8":
+    if method in ("fp8", "fbgemm_fp8"):
         return "fp8-block" if quantised.get("weight_block_size") else "fp8"
     if method == "mxfp4":
         return "mxfp4"
     if method == "compressed-tensors":
         return _of_groups(quantised.get("config_groups"))
-    named = str(quantised.get("quant_algo") or "").lower()
+    if method == "modelopt_fp4":
+        return "nvfp4"
+    inner = quantised.get("quantization")
+    named = str(quantised.get("quant_algo") or (inner.get("quant_algo") if isinstance(inner, Mapping) else "")).lower()
     return next((form for mark, form in _ALGORITHMS if mark in named), "")
 
 
@@ -189,7 +203,9 @@ def _of_groups(groups: Any) -> str:
         if not isinstance(weights, Mapping):
             continue
         kind, bits = str(weights.get("type")), str(weights.get("num_bits"))
-        form = {("int", "4"): "int4", ("int", "8"): "int8", ("float", "8"): "fp8", ("float", "4"): "nvfp4"}
+        four = "mxfp4" if str(weights.get("group_size")) == "32" else "nvfp4"  # which share a scale by 32 and by 16
+        eight = "fp8-block" if weights.get("strategy") == "block" else "fp8"
+        form = {("int", "4"): "int4", ("int", "8"): "int8", ("float", "8"): eight, ("float", "4"): four}
         found.add(form.get((kind, bits), ""))
     return found.pop() if len(found) == 1 else ""
 
@@ -197,16 +213,28 @@ def _of_groups(groups: Any) -> str:
 def _quant_match(source: Source) -> Match:
     document = head_document(source)
     inner = document.get("quantization") if isinstance(document, Mapping) else None
+    if isinstance(document, Mapping) and _plain_of_quantiser(document):
+        return Match(score=0.9, found=("bits of weights, in groups",), tool=_plain_of_quantiser(document))
     if not isinstance(inner, Mapping):
         return NOTHING
     return fit({"quantization": True, "quant_algo": "quant_algo" in inner, "producer": "producer" in document},
                tool="ModelOpt")  # fmt: skip
 
 
+def _plain_of_quantiser(document: Mapping[str, Any]) -> str:
+    """What wrote quantize_config.json or quant_config.json, from before they stood in the model's config; else ""."""
+    if {"bits", "group_size", "desc_act"} <= set(document):
+        return "AutoGPTQ"
+    return "AutoAWQ" if {"w_bit", "q_group_size", "zero_point"} <= set(document) else ""
+
+
 def _quant(source: Source, asked: Asked) -> Reading:
     reading = Reading(kind="quant-config", title="format that a quantiser left", source=source.name, of="formats")
     document = parse_json(source.text(CONFIG_LIMIT_BYTES), source.name)
     inner = document.get("quantization")
+    if tool := _plain_of_quantiser(document):
+        reading.tool = tool
+        inner = {"quant_algo": f"int{document.get('bits', document.get('w_bit'))}"}
     if not isinstance(inner, Mapping):
         raise refused(source, "bad-header", f"{source.name} has no quantization")
     producer = document.get("producer")
@@ -256,7 +284,8 @@ def _adapter(source: Source, asked: Asked) -> Reading:
 KINDS = (
     Kind(name="model-config", title="configuration of a model", looks_for="model_type with a width and layers, as JSON",
          recognise=_config_match, read=_config),
-    Kind(name="quant-config", title="format that a quantiser left", looks_for="quantization with quant_algo, as JSON",
+    Kind(name="quant-config", title="format that a quantiser left",
+         looks_for="quantization with quant_algo, or bits with a size of groups, as JSON",
          recognise=_quant_match, read=_quant),
     Kind(name="adapter-config", title="configuration of an adapter",
          looks_for="peft_type and base_model_name_or_path, as JSON", recognise=_adapter_match, read=_adapter),

@@ -25,6 +25,7 @@ from planner.yamlfile import BAD, parse_yaml
 _LIMIT_BYTES = 1_000_000
 _MOST = 1_000_000  # ranks, sequences
 _MOST_TOKENS = 1e18
+_DEEPEST = 8  # sections within sections
 # tool -> marks in its files; each mark is a pattern of a line or an argument
 _MARKS: Mapping[str, tuple[str, ...]] = {
     "Megatron-LM": (r"--num-layers\b", r"--(micro|global)-batch-size\b", r"--seq-length\b"),
@@ -38,31 +39,39 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "torchtune": (r"(?m)^[ \t]+_component_:[ \t]*torchtune\.", r"(?m)^batch_size:", r"(?m)^model:"),
     "GPT-NeoX": (r"(?m)^[ \t]*\"?pipe[-_]parallel[-_]size\"?:", r"(?m)^[ \t]*\"?model[-_]parallel[-_]size\"?:",
                  r"(?m)^[ \t]*\"?num[-_]layers\"?:"),
+    "LLaMA-Factory": (r"(?m)(^|--)model_name_or_path\b", r"(?m)(^|--)(stage|finetuning_type)\b",
+                      r"(?m)(^|--)(cutoff_len|dataset|template)\b"),
+    "Hugging Face Trainer": (r"(?m)(^|--)model_name_or_path\b", r"(?m)(^|--)per_device_train_batch_size\b",
+                             r"(?m)(^|--)(dataset_name|max_length|max_seq_length|gradient_accumulation_steps)\b"),
 }  # fmt: skip
 _FRAMEWORKS = {"Megatron-LM": "megatron", "torchtitan": "torchtitan", "DeepSpeed": "deepspeed", "Axolotl": "axolotl",
                "MaxText": "maxtext", "accelerate": "fsdp", "NeMo": "megatron", "torchtune": "fsdp",
-               "GPT-NeoX": "deepspeed"}  # fmt: skip
+               "GPT-NeoX": "deepspeed", "LLaMA-Factory": "trl", "Hugging Face Trainer": "trl"}  # fmt: skip
 # what is meant -> how trainers call it, dashes as underscores, sections and names with a point between
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "tp": ("tensor_model_parallel_size", "parallelism.tensor_parallel_degree", "tensor_parallel.autotp_size",
-           "ici_tensor_parallelism", "tensor_parallel_size", "tensor_parallel_dim", "model_parallel_size"),
+           "ici_tensor_parallelism", "tensor_parallel_size", "tensor_parallel_dim", "model_parallel_size",
+           "training.tensor_parallel_degree", "parallelism_config_tp_size"),
     "pp": ("pipeline_model_parallel_size", "parallelism.pipeline_parallel_degree", "ici_pipeline_parallelism",
-           "pipe_parallel_size"),
-    "vpp": ("virtual_pipeline_model_parallel_size",),
-    "cp": ("context_parallel_size", "parallelism.context_parallel_degree", "ici_context_parallelism"),
+           "pipe_parallel_size", "experimental.pipeline_parallel_degree", "training.pipeline_parallel_degree"),
+    "vpp": ("virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"),
+    "cp": ("context_parallel_size", "parallelism.context_parallel_degree", "ici_context_parallelism",
+           "experimental.context_parallel_degree", "parallelism_config_cp_size"),
     "ep": ("expert_model_parallel_size", "parallelism.expert_parallel_degree", "ici_expert_parallelism"),
     "micro_batch": ("micro_batch_size", "training.local_batch_size", "train_micro_batch_size_per_gpu",
-                    "per_device_batch_size", "batch_size"),
+                    "per_device_batch_size", "per_device_train_batch_size", "training.batch_size", "batch_size"),
     "sequence": ("seq_length", "training.seq_len", "sequence_len", "max_target_length", "encoder_seq_length",
-                 "tokenizer.max_seq_len"),
+                 "tokenizer.max_seq_len", "cutoff_len", "max_length", "max_seq_length", "model_max_length"),
     "batch": ("global_batch_size", "training.global_batch_size", "train_batch_size"),
     "accumulated": ("gradient_accumulation_steps",),
     "steps": ("train_iters", "training.steps", "max_steps", "steps"),
     "samples": ("train_samples",),
-    "epochs": ("num_epochs", "epochs"),
+    "epochs": ("num_epochs", "epochs", "num_train_epochs"),
     "devices": ("num_processes",),
 }  # fmt: skip
-_INSIDE = ("", "model.", "trainer.")  # sections that names stand in
+# sections that names stand in
+_INSIDE = ("", "model.", "trainer.", "trainer.strategy.", "train.", "data.", "model.config.", "deepspeed_config.",
+           "parallelism_config.")  # fmt: skip
 _LABELS = {"sequence": "tokens of a sequence", "batch": "sequences of a step", "steps": "steps",
            "samples": "sequences in all", "devices": "devices", "micro_batch": "sequences of a micro-batch",
            "accumulated": "micro-batches of a step"}  # fmt: skip
@@ -70,11 +79,15 @@ _LABELS = {"sequence": "tokens of a sequence", "batch": "sequences of a step", "
 _OPTIMIZERS = (("8bit", "adamw-8bit"), ("adamw8bit", "adamw-8bit"), ("adafactor", "adafactor"), ("muon", "muon"),
                ("sgd", "sgd"), ("adam", ""))  # fmt: skip
 _RAMPS = ("rampup_batch_size", "step_batch_size_schedule")
-_AXES = ("data", "fsdp", "tensor", "pipeline", "context", "expert", "sequence", "autoregressive")
+_AXIS = re.compile(r"(?:ici|dcn)_(\w+)_parallelism")
 _ASSIGNED = re.compile(
-    r"(?m)^[ \t]*(?:export[ \t]+)?([A-Z_][A-Z0-9_]{0,60})=\"?(?:\$\{[A-Z0-9_]{1,60}:-)?([\w.+-]{1,60})"
+    r"(?m)^[ \t]*(?:export[ \t]+|local[ \t]+)?([A-Za-z_]\w{0,60})="
+    r"[\"']?(?:\$\{\w{1,60}:-)?(\$?\{?[\w.+/][\w.+/-]{0,200})"
 )
-_ARGUMENT = re.compile(r"--([a-z][a-z0-9_-]{1,60})(?:[ \t=]+\"?(\$?\{?[\w.+][\w.+-]{0,60}))?")
+# its value is a word, a name with what stands for it where it is not set, or what a shell works out
+_ARGUMENT = re.compile(
+    r"--([a-z][a-z0-9_-]{1,60})(?:[ \t=:]+[\"']?(\$?\{?[\w.+/][\w.+/-]{0,200}|\$\()(?::-([\w.+-]{1,60}))?)?"
+)
 _SETTING = re.compile(r"(?m)(?:^|[ \t])([a-z][a-z0-9_]{2,60})=([\w.+-]{1,60})")
 
 
@@ -131,9 +144,10 @@ def _read(source: Source, asked: Asked) -> Reading:
 
 def _settings(source: Source, text: str, tool: str, reading: Reading) -> dict[str, Any]:
     """Settings by name, those of sections with their section's name and a point before."""
-    if tool == "Megatron-LM" or (tool == "MaxText" and "per_device_batch_size=" in text):
+    scripted = tool in ("LLaMA-Factory", "Hugging Face Trainer") and "--model_name_or_path" in text
+    if tool == "Megatron-LM" or scripted or (tool == "MaxText" and "per_device_batch_size=" in text):
         reading.note("Conditions of a script are not weighed: arguments of all its branches count, the last of a name.")
-        return _arguments(text)
+        return _arguments(text, reading)
     try:
         if tool == "torchtitan":
             return _flat(tomllib.loads(text))
@@ -153,25 +167,36 @@ def _plain(name: object) -> str:
     return str(name).replace("-", "_")
 
 
-def _flat(document: Any) -> dict[str, Any]:
+def _flat(document: Any, before: str = "", depth: int = 0) -> dict[str, Any]:
+    """Settings and sections by name, and what sections hold by the names of both."""
     found: dict[str, Any] = {}
     for key, value in document.items() if isinstance(document, Mapping) else ():
-        if isinstance(value, Mapping):
-            found.update({f"{_plain(key)}.{_plain(inner)}": each for inner, each in value.items() if each is not BAD})
-        if value is not None and value is not BAD:
-            found[_plain(key)] = value
+        if value is None or value is BAD:
+            continue
+        name = f"{before}{_plain(key)}"
+        found[name] = value
+        if depth < _DEEPEST:
+            found.update(_flat(value, f"{name}.", depth + 1))
     return found
 
 
-def _arguments(text: str) -> dict[str, Any]:
+def _arguments(text: str, reading: Reading) -> dict[str, Any]:
     """Arguments of a script, with the values of names that it sets; what stands behind # is no argument."""
     text = re.sub(r"(?m)(^|[ \t])#.*$", "", text)
     names = dict(_ASSIGNED.findall(text))
     found: dict[str, Any] = {}
-    for name, value in [*_SETTING.findall(text), *_ARGUMENT.findall(text)]:
-        if value.startswith("$"):
-            value = names.get(value.strip("${}"), "")
-        found[_plain(name)] = value or True
+    unknown: dict[str, str] = {}
+    for name, value, default in [*((*each, "") for each in _SETTING.findall(text)), *_ARGUMENT.findall(text)]:
+        for _ in range(_DEEPEST):  # a name may be set to another one
+            if value.startswith("$"):
+                value = names.get(value.strip("${}"), default)
+        unknown.pop(name, None)
+        if not value or value.startswith("$"):
+            unknown[name] = value
+        found[_plain(name)] = True if not value or value.startswith("$") else value
+    wanted = {each for names_of in _NAMES.values() for each in names_of}
+    if lost := [f"--{name}" for name in unknown if _plain(name) in wanted]:
+        reading.note(f"Not known, as it is worked out or set elsewhere: {', '.join(lost[:12])}.")
     return found
 
 
@@ -194,22 +219,28 @@ def _count(said: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
 
 
 def _of_axes(said: Mapping[str, Any], facts: dict[str, int]) -> None:
-    """MaxText's axes: their product is the devices, each of which brings its share of the step's sequences."""
-    sizes = dict.fromkeys(_AXES, 1)
-    for axis in _AXES:
-        for side in ("ici", "dcn"):
-            given = said.get(f"{side}_{axis}_parallelism")
-            count = _count(said, (f"{side}_{axis}_parallelism",))
-            if given is not None and count is None:
-                return  # -1: as many as there are
-            sizes[axis] *= count or 1
+    """MaxText's axes: their product is the devices, each of which brings its share of each micro-batch."""
+    sizes: dict[str, int] = {}
+    for name in said:
+        axis = _AXIS.fullmatch(name)
+        if axis is None:
+            continue
+        count = _count(said, (name,))
+        if count is None:
+            return  # -1: as many as there are
+        sizes[axis.group(1)] = sizes.get(axis.group(1), 1) * count
     facts |= {role: sizes[axis] for role, axis in (("tp", "tensor"), ("pp", "pipeline"), ("cp", "context")) if
-              sizes[axis] > 1}  # fmt: skip
+              sizes.get(axis, 1) > 1}  # fmt: skip
     facts["devices"] = math.prod(sizes.values())
-    each = facts.get("micro_batch")
-    if each and facts["devices"] <= _MOST:
-        facts["batch"] = each * facts["devices"]
-        facts["micro_batch"] = each * sizes["tensor"] * sizes["pipeline"] * sizes["context"]
+    try:
+        each = float(said.get("per_device_batch_size", 0))  # a part of a sequence where several devices share it
+    except (TypeError, ValueError, OverflowError):
+        return
+    if 0 < each <= _MOST and facts["devices"] <= _MOST:
+        batch = each * facts["devices"] * facts.get("accumulated", 1)
+        together = each * math.prod(facts.get(role, 1) for role in ("tp", "pp", "cp"))
+        facts |= {role: int(value) for role, value in (("batch", batch), ("micro_batch", together)) if
+                  value >= 1 and value.is_integer()}  # fmt: skip
 
 
 def _of_nodes(said: Mapping[str, Any], facts: dict[str, int]) -> None:
@@ -217,10 +248,14 @@ def _of_nodes(said: Mapping[str, Any], facts: dict[str, int]) -> None:
     nodes, each = _count(said, ("num_nodes", "nnodes")), _count(said, ("devices", "nproc_per_node"))
     if nodes and each and "devices" not in facts:
         facts["devices"] = nodes * each
-    ranks = facts.get("devices", _count(said, ("dp_shard_size",)) or 0)
+    layers, stage = _count(said, ("num_layers",)), _count(said, ("num_layers_per_virtual_pipeline_stage",))
+    if layers and stage and not layers % (stage * facts.get("pp", 1)):
+        facts.setdefault("vpp", layers // (stage * facts.get("pp", 1)))
+    split = math.prod(facts.get(role, 1) for role in ("tp", "pp", "cp"))
+    apart = (_count(said, ("dp_shard_size",)) or 0) * (_count(said, ("dp_replicate_size",)) or 1)
+    ranks = facts["devices"] // split if "devices" in facts else apart  # that read sequences of their own
     if "batch" not in facts and ranks and "micro_batch" in facts and "accumulated" in facts:
-        split = math.prod(facts.get(role, 1) for role in ("tp", "pp", "cp"))
-        facts["batch"] = facts["micro_batch"] * facts["accumulated"] * max(ranks // split, 1)
+        facts["batch"] = facts["micro_batch"] * facts["accumulated"] * ranks
 
 
 def _job(reading: Reading, said: Mapping[str, Any], facts: Mapping[str, int], asked: Asked, source: Source) -> None:
@@ -231,8 +266,13 @@ def _job(reading: Reading, said: Mapping[str, Any], facts: Mapping[str, int], as
     if named:
         job["model"] = named
     else:
-        alike = _of_shape(said)
-        missing.append("the model (--model" + (f"; its shape is that of {' or '.join(alike[:4])})" if alike else ")"))
+        alike, given = (
+            _of_shape(said),
+            next((said[key] for key in _MODELS if isinstance(said.get(key), str) and said[key] != "default"), ""),
+        )
+        known = f"; its shape is that of {' or '.join(alike[:4])}" if alike else ""
+        known = known or (f"; '{given[:80]}' is no preset" if given else "")
+        missing.append(f"the model (--model{known})")
     sequence, batch = facts.get("sequence", 0), facts.get("batch", 0)
     if sequence:
         job["sequence_length"] = sequence
@@ -282,11 +322,18 @@ def _job(reading: Reading, said: Mapping[str, Any], facts: Mapping[str, int], as
                                     says=f"a job as {tool} runs it today"))  # fmt: skip
 
 
+_MODELS = ("base_model", "model_name", "model_name_or_path", "model.hf_assets_path")
+
+
 def _model(said: Mapping[str, Any]) -> str:
     """A preset that a name in the file speaks of, "" when none does."""
-    for key in ("base_model", "model_name", "model.hf_assets_path"):
+    for key in _MODELS:
         value = said.get(key)
-        if isinstance(value, str) and (preset := preset_of(value[:200])):
+        if isinstance(value, str) and (preset := preset_of(value[:200].rstrip("/"))):
+            return preset
+    flavour = "-".join(str(said.get(f"model.{key}")) for key in ("name", "flavor"))  # llama3-405B
+    for text in (flavour, flavour.replace("llama3-", "llama3.1-", 1)):
+        if preset := preset_of(text[:200]):
             return preset
     component = str(said.get("model._component_", "")).rsplit(".", 1)[-1].replace("_", "-")  # llama3_1_70b
     return preset_of(re.sub(r"(\d)-(\d)-", r"\1.\2-", component)[:200]) or ""
@@ -314,33 +361,52 @@ def _on(said: Mapping[str, Any], *names: str) -> bool:
 
 def _precision(said: Mapping[str, Any]) -> str:
     mixed = " ".join(str(_value(said, name) or "").lower() for name in ("mixed_precision", "precision", "dtype"))
-    if "fp8_format" in said or _on(said, "fp8") or "fp8" in mixed:
+    made = f"{said.get('quantization')} {said.get('model.converters')}".lower()  # of MaxText and torchtitan
+    converted = "fp8" in made or "float8" in made or _on(said, "float8.enable_float8_linear")
+    if "fp8_format" in said or _on(said, "fp8") or "fp8" in mixed or converted:
         return "fp8"
-    if _on(said, "bf16", "bf16.enabled") or "bf16" in mixed or "bfloat16" in mixed:
+    if _on(said, "bf16", "bf16.enabled") or "bf16" in mixed or "bfloat16" in mixed or said.get("bf16") == "auto":
         return "bf16"
     return "fp16" if _on(said, "fp16", "fp16.enabled") or re.search(r"fp16|\b16\b", mixed) else ""
 
 
 def _sharding(said: Mapping[str, Any], tool: str) -> str:
     if tool in ("Megatron-LM", "NeMo"):
-        named = str(mapping(_value(said, "optim")).get("name"))
-        return "zero-1" if "use_distributed_optimizer" in said or "distributed" in named else "none"
-    if tool in ("DeepSpeed", "GPT-NeoX"):
-        stage = _count(said, ("zero_optimization.stage",))
-        return f"zero-{stage}" if stage in (1, 2, 3) else "none"
+        named = str(mapping(_value(said, "optim")).get("name") or "")
+        if "use_distributed_optimizer" in said or "distributed" in named:
+            return "zero-1"
+        return "none" if named or tool == "Megatron-LM" else ""  # what its recipes leave out is not seen here
+    if tool in ("DeepSpeed", "GPT-NeoX") or said.get("distributed_type") == "DEEPSPEED" or "deepspeed" in said:
+        stage = _count(said, ("zero_optimization.stage", "zero_stage")) or _stage_of_name(said)
+        return f"zero-{stage}" if stage in (1, 2, 3) else "" if "deepspeed" in said else "none"
     if tool == "torchtitan":
-        return "none" if str(said.get("parallelism.data_parallel_shard_degree")) == "1" else "zero-3"
+        sharded = said.get("parallelism.data_parallel_shard_degree", said.get("training.data_parallel_shard_degree"))
+        return "none" if str(sharded) == "1" else "zero-3"
     if tool == "MaxText":
         shared = any(_count(said, (f"{side}_fsdp_parallelism",)) != 1 and f"{side}_fsdp_parallelism" in said
                      for side in ("ici", "dcn"))  # fmt: skip
         return "zero-3" if shared else ""
     if tool == "torchtune":
         return "zero-3"  # its distributed recipes wrap every layer in FSDP
+    if said.get("distributed_type") in ("MULTI_GPU", "NO"):
+        return "none"
     strategy = str(said.get("fsdp_config.fsdp_sharding_strategy") or said.get("fsdp_config.sharding_strategy") or "")
-    if not strategy and str(said.get("fsdp_version")) == "2" and "fsdp_config.reshard_after_forward" in said:
-        return "zero-3" if _on(said, "fsdp_config.reshard_after_forward") else "zero-2"
+    reshard = next(
+        (name for place in ("", "fsdp_") if (name := f"fsdp_config.{place}reshard_after_forward") in said), ""
+    )
+    if not strategy and reshard and "2" in (str(said.get("fsdp_version")), str(said.get("fsdp_config.fsdp_version"))):
+        return "zero-3" if _on(said, reshard) else "zero-2"
+    if not strategy:
+        strategy = next((word for word in ("FULL_SHARD", "SHARD_GRAD_OP") if word in str(said.get("fsdp")).upper()), "")
     return {"FULL_SHARD": "zero-3", "1": "zero-3", "SHARD_GRAD_OP": "zero-2", "2": "zero-2", "NO_SHARD": "none",
             "3": "none"}.get(strategy, "")  # fmt: skip
+
+
+def _stage_of_name(said: Mapping[str, Any]) -> int:
+    """The stage that the name of a DeepSpeed file tells, as zero3.json or ds_z2_config.json; 0 where none does."""
+    given = str(said.get("deepspeed") or said.get("deepspeed_config.deepspeed_config_file") or "")
+    found = re.search(r"(?:zero|_z)_?(?:stage_?)?([123])", given.lower()[:300])
+    return int(found.group(1)) if found else 0
 
 
 def _recompute(said: Mapping[str, Any]) -> str:
@@ -350,9 +416,12 @@ def _recompute(said: Mapping[str, Any]) -> str:
         return mode
     if said.get("remat_policy") == "full":
         return "full"
+    if _on(said, "recompute_activations"):
+        return "selective"
     checkpointed = ("fsdp_config.fsdp_activation_checkpointing", "fsdp_config.activation_checkpointing",
                     "gradient_checkpointing", "enable_activation_checkpointing", "checkpoint_activations")  # fmt: skip
-    return "full" if _on(said, *checkpointed) else ""
+    unsloth = str(said.get("gradient_checkpointing")).lower() in ("unsloth", "offload")
+    return "full" if unsloth or _on(said, *checkpointed) else ""
 
 
 def _optimizer(said: Mapping[str, Any], reading: Reading) -> str:
@@ -369,25 +438,23 @@ def _optimizer(said: Mapping[str, Any], reading: Reading) -> str:
 
 
 def _lora(said: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
-    """Adapters of Axolotl, and of torchtune by the name of its model."""
-    rank = _count(said, ("lora_r", "model.lora_rank"))
-    if not rank or (str(said.get("adapter", "lora")) not in ("lora", "qlora")):
+    """Adapters of Axolotl, LLaMA-Factory and TRL, and of torchtune by the name of its model."""
+    rank = _count(said, ("lora_r", "model.lora_rank", "lora_rank"))
+    method = str(said.get("adapter") or said.get("finetuning_type") or "lora")
+    if not rank or method not in ("lora", "qlora") or ("use_peft" in said and not _on(said, "use_peft")):
         return {}
-    base = (
-        "nf4"
-        if _on(said, "load_in_4bit") or said.get("adapter") == "qlora"
-        else "int8"
-        if _on(said, "load_in_8bit")
-        else ""
-    )
+    bits = _count(said, ("quantization_bit",))
+    four = _on(said, "load_in_4bit") or said.get("adapter") == "qlora" or bits == 4
+    base = "nf4" if four else "int8" if _on(said, "load_in_8bit") or bits == 8 else ""
     reading.understood["adapters"] = f"rank {rank}" + (f" on weights in {base}" if base else "")
     return {"rank": rank, **({"base": base} if base else {})}
 
 
 def _offload(said: Mapping[str, Any], reading: Reading) -> list[str]:
     """What is kept in host memory; weights there are not planned."""
-    device = [str(mapping(said.get(f"zero_optimization.offload_{part}")).get("device", "none")) for part in
-              ("optimizer", "param")]  # fmt: skip
+    device = [str(mapping(said.get(f"zero_optimization.offload_{part}")).get("device")
+                  or said.get(f"deepspeed_config.offload_{part}_device") or "none")
+              for part in ("optimizer", "param")]  # fmt: skip
     whole = _on(said, "fsdp_config.offload_params", "fsdp_config.fsdp_offload_params", "fsdp_cpu_offload")
     found = ["optimizer"] if device[0] != "none" or whole else []
     if _on(said, "activation_offloading", "enable_activation_offloading"):

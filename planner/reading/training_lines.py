@@ -6,12 +6,15 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from datetime import datetime
 
 from planner.carriers import dataclass
 from planner.reading.points import number_of
 
 _MOST_STEPS = 5_000_000
 _GIB = 2.0**30
+_WHOLE_S = 20.0  # between clocks that tell whole seconds, so that their error is 5 % at most
+_MOST_BARS = 64  # progress bars of different lengths
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -34,15 +37,48 @@ class Steps:
     lines: int = 0  # that say something about a step
     bad: int = 0
     first_bad: int = 0
+    clocked: bool = False  # step times are differences of clocks
+    mean_s: float = 0.0  # of a step, where the log tells the run's time only
+    bars: dict[int, list[tuple[int, float]]] = field(default_factory=dict)  # length -> steps done, seconds since
+    _before: tuple[int, float] | None = None
+    _logged: int = 0
 
     def step(self, number: int, seconds: float | None = None) -> None:
         """One logged step; one that comes again means that the run began again from a checkpoint."""
         self.lines += 1
-        if number <= self.last and number in self.seconds and self.last - number >= 1:
+        if number < self._logged and number in self.seconds:
             self.restarts += 1
+        self._logged = number
         self.last = max(number, 0) if number < self.last and number not in self.seconds else max(number, self.last)
         if seconds is not None and math.isfinite(seconds) and 0 < seconds < 1e7 and len(self.seconds) < _MOST_STEPS:
             self.seconds[number] = seconds
+
+    def tick(self, number: int, clock_s: float, least_s: float = 0.0) -> None:
+        """A clock beside a step: the steps since the last one took their share of the time between.
+
+        Parameters
+        ----------
+        number
+            Of the step.
+        clock_s
+            When it was done, from any beginning.  [s]
+        least_s
+            Clocks that are nearer to each other are passed over.  [s]
+        """
+        steps, passed_s = (number - self._before[0], clock_s - self._before[1]) if self._before else (0, 0.0)
+        if steps > 0 and 0 < passed_s < least_s:
+            return
+        if steps > 0 and passed_s > 0 and len(self.seconds) < _MOST_STEPS:
+            self.seconds[number] = passed_s / steps
+            self.clocked = True
+        self._before = (number, clock_s)
+
+    def settle(self) -> None:
+        """Times of a progress bar: of the one as long as the run, else of the one that ran longest."""
+        length = self.of if self.of in self.bars else max(self.bars, key=lambda each: self.bars[each][-1][1], default=0)
+        for number, clock_s in self.bars.get(length, ()) if not self.seconds else ():
+            self.tick(number, clock_s, _WHOLE_S)
+            self.last, self.of = max(self.last, number), length
 
     def wrong(self, line: int) -> None:
         """A line of a step that cannot be read."""
@@ -51,23 +87,36 @@ class Steps:
 
 
 _MEGATRON = re.compile(r"iteration\s+(\d+)/\s*(\d+)\s*\|(?! lr:)")
-_MEGATRON_MS = re.compile(r"elapsed time per iteration \(ms\):\s*([0-9.eE+-]+)(?:/[0-9.eE+-]+)?")
-_FLOPS = re.compile(r"(?:throughput per GPU \(TFLOP/s/GPU\)|TFLOPS_per_GPU|tflops|TFLOP/s/device):\s*([0-9.,eE+-]+)")
+_MEGATRON_TIME = re.compile(r"elapsed time per iteration \((m?s)\):\s*([0-9.eE+-]+)(?:/[0-9.eE+-]+)?")
+_FLOPS = re.compile(
+    r"(?:throughput per GPU \(TFLOP/s/GPU\)|TFLOPS_per_GPU|tflops|TFLOPs|TFLOP/s/device|approx flops per GPU"
+    r"|GPU utilization):\s*([0-9.,]+(?:[eE][+-]?[0-9]+)?)"
+)
 _BATCH = re.compile(r"global[ _]batch[ _]size:\s*([0-9.]+)")
 _MEMORY = re.compile(r"max allocated:\s*([0-9.]+)\s*\|")
 _DEEPSPEED = re.compile(
-    r"(?:global_step=(\d+)|(?<!\d)(\d{1,12})/\d{1,12}),\s*"
+    r"(?:global_step=(\d+)|(?<!\d)\d{1,12}/(\d{1,12})),\s*"  # or the epoch and the steps in it
     r"(?:RunningAvgSamplesPerSec|SamplesPerSec)=([0-9.eE+-]+)"
 )
+_PIPELINE = re.compile(r"steps: (\d+) loss: \S+ iter time \(s\): ([0-9.eE+-]+) samples/sec: ([0-9.eE+-]+)")
 _MAXMEM = re.compile(r"MaxMemAllocated=([0-9.]+)\s*GB")
 _MAXTEXT = re.compile(r"completed step: (\d+), seconds: ([0-9.eE+-]+)")
-_NEMO = re.compile(r"train_step_timing in s: ([0-9.eE+-]+)")
-_NEMO_STEP = re.compile(r"global_step: (\d+)")
+_NEMO = re.compile(r"train_step_timing in s[:=] ?([0-9.eE+-]+)")
+_NEMO_STEP = re.compile(r"global_step[:=] ?(\d+)")
 _TITAN = re.compile(r"step:\s*(\d+)\s+loss:")
-_TPS = re.compile(r"(?:tps|Tokens/s/device):\s*([0-9.,eE+-]+)")
+_TITAN_RUN = re.compile(r"global batch size (\d{1,9}),.{0,80}?sequence length (\d{1,9}), total steps (\d{1,12})")
+_TPS = re.compile(
+    r"(?:\b[tw]ps|Tokens/s/device|tokens per GPU \(tokens/s/GPU\)|tokens_per_second_per_gpu'):\s*'?([0-9.,eE+-]+)"
+)
 _TITAN_MEMORY = re.compile(r"memory:\s*([0-9.]+)GiB")
 _NEMO_MEMORY = re.compile(r"max_memory_(?:allocated|reserved): (\d+)")
 _TITAN_SECONDS = re.compile(r"(?:elapsed_time_per_step|step_time|time_end_to_end\(s\)):\s*([0-9.eE+-]+)")
+_CLOCK = re.compile(r"\b(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{3,6}))?")
+_TRAINER = re.compile(r"'(?:loss|train_runtime)': '?[0-9.].{0,2000}?'epoch': ")
+_TRAINER_RUN = re.compile(r"'train_runtime': '?([0-9.]+).{0,400}?'train_steps_per_second': '?([0-9.]+)")
+_TRAINER_HEAD = re.compile(r"Total (optimization steps|train batch size)[^=]{0,80}= ([0-9,]{1,15})")
+_TRAINER_MEMORY = re.compile(r"(?i)'memory/max_(?:mem_|memory_)?allocated ?(?:\(gib\))?': '?([0-9.]+)")
+_BAR = re.compile(r"\s*\d{1,3}%\|[^|]*\| ?(\d{1,12})/(\d{1,12}) \[(?:(\d{1,5}):)?(\d\d):(\d\d)<")
 _SEQUENCE = re.compile(r"(?:^|\s)(?:--seq-length[ =]|seq_length \.+ |--max_seq_len )(\d{1,9})\b")
 _WORLD = re.compile(r"(?:using world size: |world_size \.+ )(\d{1,7})\b")
 MARKS: Mapping[str, tuple[re.Pattern[str], str]] = {
@@ -76,6 +125,8 @@ MARKS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "MaxText": (_MAXTEXT, "lines with completed step: N, seconds:"),
     "NeMo": (_NEMO, "lines with train_step_timing in s:"),
     "torchtitan": (_TITAN, "lines with step: N loss: and tps:"),
+    "Hugging Face Trainer": (_TRAINER, "lines with 'loss': and 'epoch':"),
+    "DeepSpeed's pipelines": (_PIPELINE, "lines with iter time (s): and samples/sec:"),
 }
 _EARLY = (
     "seq",
@@ -86,6 +137,12 @@ _EARLY = (
     "train_step_timing",
     "step:",
     "max allocated",
+    "iter time",
+    "GPU utilization",
+    "total steps",
+    "'epoch'",
+    "Total ",
+    "%|",
 )
 
 
@@ -95,13 +152,13 @@ def _megatron(line: str, steps: Steps, number: int) -> bool:
         rest = line[part.end() : part.end() + 2000]
         if "elapsed time" not in rest:  # another trainer's line
             continue
-        seconds = _MEGATRON_MS.search(rest)
-        value = number_of(seconds.group(1)) if seconds else None
-        if value is None:
+        seconds = _MEGATRON_TIME.search(rest)
+        value = number_of(seconds.group(2)) if seconds else None
+        if value is None or seconds is None:
             steps.wrong(number)
             continue
         steps.of = max(steps.of, int(part.group(2)[:12]))
-        steps.step(int(part.group(1)[:12]), value / 1e3)
+        steps.step(int(part.group(1)[:12]), value / 1e3 if seconds.group(1) == "ms" else value)
         found = True
     return found
 
@@ -115,7 +172,10 @@ def _deepspeed(line: str, steps: Steps, number: int) -> bool:
     if value is None:
         steps.wrong(number)
         return False
-    steps.step(int((match.group(1) or match.group(2))[:12]))
+    step = int((match.group(1) or match.group(2))[:12])
+    steps.step(step)
+    if match.group(1):  # of an epoch it counts micro-batches
+        _tick(line, steps, step)
     steps.samples_per_s.append(value)
     memory = _MAXMEM.search(line)
     if memory:
@@ -158,11 +218,51 @@ def _titan(line: str, steps: Steps, number: int) -> bool:
     if match is None:
         return False
     seconds = _TITAN_SECONDS.search(line)
-    steps.step(int(match.group(1)[:12]), number_of(seconds.group(1)) if seconds else None)
+    step = int(match.group(1)[:12])
+    steps.step(step, number_of(seconds.group(1)) if seconds else None)
+    if seconds is None:
+        _tick(line, steps, step)
     return True
 
 
-_TAKES = (_megatron, _timed(_MAXTEXT), _nemo, _deepspeed, _titan)
+def _tick(line: str, steps: Steps, step: int) -> None:
+    """The clock of a line that tells no step time."""
+    clock = _CLOCK.search(line)
+    if clock is None:
+        return
+    day, time, part = clock.groups()
+    try:
+        clock_s = datetime.fromisoformat(f"{day}T{time}.{part or '0'}+00:00").timestamp()
+    except ValueError:
+        return
+    steps.tick(step, clock_s, 0.0 if part else _WHOLE_S)
+
+
+def _trainer(line: str, steps: Steps, number: int) -> bool:
+    """Hugging Face Trainer and what builds on it: progress bars, records of losses, the run's time at its end."""
+    bar = _BAR.match(line)
+    if bar:
+        done, length, hours, minutes, seconds = (int(each or 0) for each in bar.groups())
+        if length in steps.bars or len(steps.bars) < _MOST_BARS:
+            marks = steps.bars.setdefault(length, [])
+            if len(marks) < _MOST_STEPS:
+                marks.append((done, 3600.0 * hours + 60.0 * minutes + seconds))
+    head = _TRAINER_HEAD.search(line)
+    if head:
+        value = int(head.group(2).replace(",", "") or 0)
+        steps.of, steps.batch = (value, steps.batch) if head.group(1) == "optimization steps" else (steps.of, value)
+    run = _TRAINER_RUN.search(line)
+    runtime, pace = (number_of(run.group(1)), number_of(run.group(2))) if run else (None, None)
+    if runtime and pace:
+        steps.mean_s = runtime / steps.of if steps.of else 1 / pace
+        steps.last = steps.of or steps.last
+    if _TRAINER.search(line) is None:
+        return False
+    steps.lines += 1
+    return True
+
+
+_TAKES = (_megatron, _timed(_MAXTEXT), _nemo, _deepspeed, _timed(_PIPELINE), _titan, _trainer)
 
 
 def says_something(line: str) -> bool:
@@ -200,9 +300,16 @@ def _more(line: str, steps: Steps) -> None:
         found = pattern.search(line)
         if found:
             setattr(steps, key, int(found.group(1)))
+    head = _TITAN_RUN.search(line)
+    if head:
+        steps.batch, steps.sequence, steps.of = float(head.group(1)), int(head.group(2)), int(head.group(3))
+    pipeline = _PIPELINE.search(line)
+    if pipeline:
+        steps.samples_per_s.append(number_of(pipeline.group(3)) or 0.0)
     batch = _BATCH.search(line)
     if batch:
         steps.batch = number_of(batch.group(1)) or steps.batch
-    for pattern, unit in ((_MEMORY, 2.0**20), (_TITAN_MEMORY, _GIB), (_NEMO_MEMORY, 1.0)):
+    for pattern, unit in ((_MEMORY, 2.0**20), (_TITAN_MEMORY, _GIB), (_NEMO_MEMORY, 1.0),
+                          (_TRAINER_MEMORY, _GIB)):  # fmt: skip
         for match in pattern.finditer(line):
             steps.memory_bytes = max(steps.memory_bytes, (number_of(match.group(1)) or 0.0) * unit)

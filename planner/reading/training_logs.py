@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections.abc import Iterator
+from datetime import UTC
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 
 from planner.reading.benchmarks import stem_of
 from planner.reading.columns import plain
+from planner.reading.decimal_signs import DecimalSign, number_in, signs_of
 from planner.reading.event_files import looks_like_events, scalars_of
 from planner.reading.jsonlines import document_of, head_keys
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
@@ -20,6 +23,7 @@ from planner.reading.reading import Piece, Reading
 from planner.reading.request_log import name_of
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
+from planner.reading.times import epoch_unit_s, iso_seconds
 from planner.reading.training_lines import MARKS, Steps, plain_text, says_something, take_line
 
 
@@ -48,7 +52,7 @@ def read_text(source: Source, asked: Asked) -> Reading:
     steps = Steps()
     losses: list[float] = []
     overflows = 0
-    for number, line in enumerate(source.lines(), start=1):
+    for number, line in _pieces(source):
         if not says_something(line):
             if line[:1].isdigit():
                 pair = re.fullmatch(r"(\d{1,12}) (-?[0-9.eE+]+)", line.strip()[:80])
@@ -59,6 +63,7 @@ def read_text(source: Source, asked: Asked) -> Reading:
             overflows += "OVERFLOW!" in line
             continue
         take_line(plain_text(line[:20_000]), steps, number)
+    steps.settle()
     if not steps.lines:
         raise refused(source, "nothing-taken", f"no step stands in {source.name}",
                       "looked for: " + "; ".join(mark for _, mark in MARKS.values()))  # fmt: skip
@@ -69,6 +74,15 @@ def read_text(source: Source, asked: Asked) -> Reading:
     if losses and not steps.seconds:
         reading.show("loss, last", losses[-1])
     return _follow(reading, steps, asked, source)
+
+
+def _pieces(source: Source) -> Iterator[tuple[int, str]]:
+    """Lines, and what a progress bar wrote over itself in one, with the number of the line."""
+    for number, line in enumerate(source.lines(), start=1):
+        if "\r" in line:
+            yield from ((number, piece) for piece in line.split("\r"))
+        else:
+            yield number, line
 
 
 def _titan_table(source: Source, reading: Reading) -> Reading:
@@ -113,8 +127,16 @@ def _follow(reading: Reading, steps: Steps, asked: Asked, source: Source) -> Rea
             reading.note(
                 f"{slow:,} steps took more than three times the median: checkpoints, evaluations or stragglers"
             )
-        reading.understood["step time"] = "seconds of an optimizer step; an average where the log writes every Nth"
-    reading.show("last step", steps.last)
+        reading.understood["step time"] = (
+            "the time between the clocks of two steps, by the steps between"
+            if steps.clocked
+            else "seconds of an optimizer step; an average where the log writes every Nth"
+        )
+    elif steps.mean_s:
+        middle = steps.mean_s
+        reading.show("step time, mean", middle, "s")
+        reading.understood["step time"] = "the time of the run, by its steps"
+    reading.show("last step", steps.last if steps.last or times.size else None)
     if steps.of:
         reading.show("steps in all", steps.of)
     if steps.batch:
@@ -197,7 +219,7 @@ def read_trainer(source: Source, asked: Asked) -> Reading:
         steps_per_s = number_of(entry.get("train_steps_per_second")) or steps_per_s
         samples_per_s = number_of(entry.get("train_samples_per_second")) or samples_per_s
     last, most = number_of(whole.get("global_step")) or float(steps.last), number_of(whole.get("max_steps"))
-    reading.show("last step", int(last))
+    reading.show("last step", int(last) if last else None)
     reading.show("steps in all", int(most) if most and 0 < most < 1e12 else None)
     reading.show("time of training", runtime, "s")
     reading.show("samples", samples_per_s, "samples/s")
@@ -235,6 +257,7 @@ def read_mllog(source: Source, asked: Asked) -> Reading:
     begin: dict[str, float] = {}
     end: dict[str, float] = {}
     step_times: list[float] = []
+    speeds: list[float] = []
     for number, line in enumerate(source.lines(), start=1):
         at = line.find(":::MLLOG")
         if at < 0:
@@ -260,6 +283,13 @@ def read_mllog(source: Source, asked: Asked) -> Reading:
             found = number_of(value.get("train_step_time")) or number_of(value.get("step_time"))
             if found and found > 0:
                 step_times.append(found)
+            speed = number_of(value.get("throughput"))
+            if speed and speed > 0:
+                speeds.append(speed)
+        if key == "run_stop" and isinstance(event.get("metadata"), dict):
+            status = str(event["metadata"].get("status") or "")[:40]
+            if status and status != "success":
+                reading.note(f"The run ended as '{status}'.")
     for key in ("submission_benchmark", "submission_org", "submission_platform"):
         if key in said:
             reading.understood[key.removeprefix("submission_")] = str(said[key])[:100]
@@ -273,6 +303,8 @@ def read_mllog(source: Source, asked: Asked) -> Reading:
         reading.show("time of the run", (end["run_stop"] - begin["run_start"]) / 1e3, "s")
     elif "run_start" in begin:
         reading.note("the run has no run_stop: it was stopped, or goes on")
+    if speeds:
+        reading.show("samples, median", float(np.median(speeds)), "samples/s")
     if step_times:
         middle = float(np.median(step_times))
         reading.show("step time, median", middle, "s")
@@ -339,24 +371,44 @@ def read_events(source: Source, asked: Asked) -> Reading:
     best = max(said.values(), key=len, default=[])
     pairs = sorted({step: wall for wall, step, _ in best}.items())
     paces = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(pairs) if b[0] > a[0] and b[1] > a[1]]
+    timed = next((tag for tag in said if _seconds_in(tag)), "")
+    if timed:
+        paces = [value * _seconds_in(timed) for _, _, value in said[timed] if value > 0]
     if paces:
         middle = float(np.median(paces))
-        reading.show("step time, median by the clock", middle, "s")
+        reading.show("step time, median" + ("" if timed else " by the clock"), middle, "s")
         _job(reading, asked, source, step_time_s=middle, steps=Steps())
     return reading
 
 
+# a name that tells the time of a step, and its unit
+_TIMED = re.compile(r"\w*?(?:iteration|step)tim(?:e|ing)(?:in)?(s|sec|seconds|ms)?|timemetricsendtoend(s)")
+
+
+def _seconds_in(name: str) -> float:
+    """Seconds in one unit of a column or curve of step times; 0 for any other."""
+    found = _TIMED.fullmatch(_stem(name))
+    return 0.0 if found is None else 1e-3 if found.group(1) == "ms" else 1.0
+
+
+def _stem(name: str) -> str:
+    """A column by what it holds: W&B puts the run before it."""
+    return plain(name.rsplit(" - ", 1)[-1])
+
+
 _WANDB = ("step", "globalstep", "trainglobalstep", "trainerglobalstep", "iteration")
+_CLOCKS = ("runtime", "timestamp", "walltime", "relativetime", "relativetimeprocess")
 
 
 def recognise_metrics(source: Source) -> Match:
     """A table of W&B: a step, and a run time or losses."""
     names, _ = header_of(source)
-    stems = {plain(name) for name in names}
+    stems = {_stem(name) for name in names}
     step = bool(stems & set(_WANDB))
-    timed = bool(stems & {"runtime", "timestamp", "walltime", "relativetime", "relativetimeprocess"})
+    timed = bool(stems & set(_CLOCKS)) or any(map(_seconds_in, names))
+    tool = "W&B" if any(" - " in name or name.startswith("_") for name in names) else ""
     losses = any("loss" in stem for stem in stems)
-    return fit({"a column of steps": step, "a run time or clock": timed, "a loss": losses}, tool="W&B", ceiling=0.9
+    return fit({"a column of steps": step, "a run time or clock": timed, "a loss": losses}, tool=tool, ceiling=0.9
                ) if names else NOTHING  # fmt: skip
 
 
@@ -364,37 +416,66 @@ def read_metrics(source: Source, asked: Asked) -> Reading:
     """Rows of a W&B export; steps timed by their run time or clock."""
     reading = Reading(kind="training-metrics", title="table of a training run", source=source.name, of="rows")
     names, separator = header_of(source)
-    stems = [plain(name) for name in names]
+    stems = [_stem(name) for name in names]
     step_at = next((stems.index(name) for name in _WANDB if name in stems), None)
-    time_at = next((stems.index(name) for name in ("runtime", "timestamp", "walltime", "relativetime",
-                                                   "relativetimeprocess") if name in stems), None)  # fmt: skip
+    time_at = next((stems.index(name) for name in _CLOCKS if name in stems), None)
+    timed_at = next((at for at, name in enumerate(names) if _seconds_in(name)), None)
     if step_at is None:
         raise refused(source, "missing-column", "no column of steps is seen", "columns: " + ", ".join(names[:30]), 1)
+    columns = {names[at]: at for at in (step_at, time_at, timed_at) if at is not None}
+    marks = {name: DecimalSign() for name in columns}
+    for number, cells in _rows(source, separator):
+        for name, at in columns.items():
+            marks[name].see(cells[at].strip() if len(cells) > at else "", number)
+    signs, said = signs_of(source, marks, separator)
+    if said:
+        reading.understood["numbers"] = said
     pairs: dict[int, float] = {}
-    for number, line in enumerate(source.lines(), start=1):
-        if number == 1 or not line.strip():
-            continue
-        try:
-            cells = next(csv.reader([line], delimiter=separator), [])
-        except csv.Error:
-            cells = []
-        step = number_of(cells[step_at]) if len(cells) > step_at else None
+    steps = Steps()
+    for number, cells in _rows(source, separator):
+        said_of = {at: _number(cells[at].strip(), signs[name]) for name, at in columns.items() if len(cells) > at}
+        step = said_of.get(step_at)
         if step is None or not 0 <= step < 1e12:
             reading.skipped.add("no step", number)
             continue
         reading.taken += 1
-        time = number_of(cells[time_at]) if time_at is not None and len(cells) > time_at else None
+        seconds = said_of.get(timed_at) if timed_at is not None else None
+        steps.step(int(step), seconds * _seconds_in(names[timed_at]) if seconds and timed_at is not None else None)
+        time = said_of.get(time_at) if time_at is not None else None
+        if time is None and time_at is not None and len(cells) > time_at:
+            time = _written(cells[time_at])
         if time is not None:
-            pairs[int(step)] = time
-    ordered = sorted(pairs.items())
-    steps = Steps(last=ordered[-1][0] if ordered else 0)
-    for (a, t), (b, u) in pairwise(ordered):
-        if u > t:
-            steps.step(b, (u - t) / (b - a))
+            pairs[int(step)] = time * (epoch_unit_s(time) or 1.0)
+    for step, time in sorted(pairs.items()) if not steps.seconds else ():
+        steps.tick(step, time)
     taken = reading.taken
     reading = _follow(reading, steps, asked, source)
     reading.taken = taken
     return reading
+
+
+def _rows(source: Source, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Rows below the names, with the numbers of their lines."""
+    for number, line in enumerate(source.lines(), start=1):
+        if number == 1 or not line.strip():
+            continue
+        try:
+            yield number, next(csv.reader([line], delimiter=separator), [])
+        except csv.Error:
+            yield number, []
+
+
+def _number(text: str, sign: str) -> float | None:
+    value = number_in(text, sign)
+    return None if value is None else number_of(float(value))
+
+
+def _written(text: str) -> float | None:
+    """A time that is written out; None for anything else.  [s]"""
+    try:
+        return iso_seconds(text[:60], UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 KINDS = (

@@ -180,7 +180,9 @@ def _windows(lines: list[str]) -> list[list[str]]:
     found = []
     for line in lines:
         cells = [cell.strip() for cell in line.split(",")]
-        if len(cells) == 6 and all(number_of(cells[n]) is not None for n in (0, 1, 2)) and not _numeric(cells[3]):
+        if len(cells) != 6 or any(number_of(cells[n]) is None for n in (0, 1, 2)) or _numeric(cells[3]):
+            continue
+        if cells[3] or not number_of(cells[1]):  # a window without requests has no family, no other goes without
             found.append(cells)
     return found
 

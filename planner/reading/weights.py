@@ -214,6 +214,8 @@ def _gguf_into(taken: _Bytes, keys: dict[str, Any], tensors: list[Tensor], readi
     if taken.take(4) != b"GGUF":
         raise _Hostile("it does not begin with GGUF")
     version = taken.number("<I")
+    if version in (2 << 24, 3 << 24):
+        raise _Hostile("its numbers are big-endian, which is not read")
     if version not in (2, 3):
         raise _Hostile(f"version {version} is not read, 2 and 3 are")
     tensor_count, key_count = taken.number("<Q"), taken.number("<Q")

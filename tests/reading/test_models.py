@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import planner
-from planner.architecture.load import load_config
+from planner.architecture.load import load_config, of_hub
 from planner.errors import InputError
 from planner.reading.kinds import Asked
 from planner.reading.models import format_of
@@ -121,6 +121,19 @@ def test_what_is_not_counted_is_refused_in_words(data: dict[str, Any], said: str
         ({"quant_method": "compressed-tensors",
           "config_groups": {"a": {"weights": {"type": "int", "num_bits": 4}},
                             "b": {"weights": {"type": "float", "num_bits": 8}}}}, ""),
+        ({"quant_method": "compressed-tensors",
+          "config_groups": {"a": {"weights": {"type": "float", "num_bits": 4, "group_size": 32}}}}, "mxfp4"),
+        ({"quant_method": "compressed-tensors",
+          "config_groups": {"a": {"weights": {"type": "float", "num_bits": 4, "group_size": 16}}}}, "nvfp4"),
+        ({"quant_method": "compressed-tensors",
+          "config_groups": {"a": {"weights": {"type": "float", "num_bits": 8, "strategy": "block"}}}}, "fp8-block"),
+        ({"quant_method": "intel/auto-round", "bits": 4}, "int4"),
+        ({"quant_method": "awq", "w_bit": 4}, "int4"),
+        ({"quant_method": "fbgemm_fp8"}, "fp8"),
+        ({"quant_method": "modelopt_fp4"}, "nvfp4"),
+        ({"quant_method": "modelopt", "quantization": {"quant_algo": "FP8"}}, "fp8"),
+        ({"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}, "int4"),
+        ({"group_size": 64, "bits": 4}, "int4"),
         ({"quant_method": "of-tomorrow"}, ""),
     ],
 )  # fmt: skip
@@ -199,3 +212,118 @@ def test_a_hybrid_is_read_and_planned_with_a_warning(tmp_path: Path) -> None:
     plan = planner.solve(path)
     assert plan.status == "optimal"
     assert sum("Mamba-2 layers are timed" in line for line in plan.document["warnings"]) == 1
+
+
+def shape(hidden: int, inner: int, heads: int, pairs: int, layers: int, words: int, **more: Any) -> dict[str, Any]:
+    """Sizes of a decoder, of which `pairs` are its heads of keys."""
+    named = {"hidden_size": hidden, "intermediate_size": inner, "num_attention_heads": heads,
+             "num_key_value_heads": pairs, "num_hidden_layers": layers, "vocab_size": words}  # fmt: skip
+    return {**named, "tie_word_embeddings": False, **more}
+
+
+ROUTED = {"moe_intermediate_size": 1408, "num_experts_per_tok": 4}
+DEEPSEEK = {**ROUTED, "n_routed_experts": 64, "n_shared_experts": 2, "first_k_dense_replace": 1}
+# model_type -> sizes and the elements of its checkpoint, as the hub counts them
+PUBLISHED: dict[str, tuple[dict[str, Any], int]] = {
+    "baichuan": (shape(4096, 11008, 32, 32, 32, 125696), 7_505_973_248),
+    "cohere2": (shape(4096, 14336, 32, 8, 32, 256000, tie_word_embeddings=True, sliding_window=4096), 8_028_033_024),
+    "deepseek": (shape(2048, 10944, 16, 16, 28, 102400, **DEEPSEEK), 16_375_728_128),
+    "exaone": (shape(4096, 14336, 32, 8, 32, 102400), 7_818_448_896),
+    "glm4": (shape(4096, 13696, 32, 2, 40, 151552, head_dim=128, attention_bias=True), 9_400_279_040),
+    "gpt_bigcode": ({"n_embd": 6144, "n_head": 48, "n_inner": 24576, "n_layer": 40, "n_positions": 8192,
+                     "vocab_size": 49152}, 15_517_456_384),
+    "gptj": ({"n_embd": 4096, "n_head": 16, "n_inner": None, "n_layer": 28, "n_positions": 2048, "vocab_size": 50400},
+             6_050_882_784),
+    "granite": (shape(4096, 12800, 32, 8, 40, 49155, tie_word_embeddings=True), 8_170_848_256),
+    "internlm2": (shape(4096, 14336, 32, 8, 32, 92544, bias=False), 7_737_708_544),
+    "olmo": (shape(4096, 11008, 32, 32, 32, 50304), 6_888_095_744),
+    "olmo2": (shape(4096, 11008, 32, 32, 32, 100352), 7_298_617_344),
+    "olmoe": (shape(2048, 1024, 16, 16, 16, 50304, num_experts=64, num_experts_per_tok=8), 6_919_161_856),
+    "phi": (shape(2560, 10240, 32, 32, 32, 51200), 2_779_683_840),
+    "phimoe": (shape(4096, 6400, 32, 8, 32, 32064, num_local_experts=16, num_experts_per_tok=2, attention_bias=True),
+               41_873_153_344),
+    "qwen2_moe": (shape(2048, 5632, 16, 16, 24, 151936, **ROUTED, num_experts=60,
+                        shared_expert_intermediate_size=5632), 14_315_784_192),
+    "seed_oss": (shape(5120, 27648, 80, 8, 64, 155136, head_dim=128, attention_bias=True), 36_151_104_512),
+    "smollm3": (shape(2048, 11008, 16, 4, 36, 128256, tie_word_embeddings=None), 3_075_098_624),
+    "stablelm": (shape(2560, 6912, 32, 32, 32, 50304), 2_795_443_200),
+    "starcoder2": (shape(6144, 24576, 48, 4, 40, 49152, sliding_window=4096), 15_957_889_024),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", PUBLISHED)
+def test_families_without_a_preset_are_counted_as_published(family: str, tmp_path: Path) -> None:
+    sizes, published = PUBLISHED[family]
+    found = figures(read_of(tmp_path, {"model_type": family, **sizes}))
+    assert found["parameters"] == pytest.approx(published, rel=3e-5)  # biases of a head of words are left out
+
+
+def test_pictures_of_further_families_are_counted_as_published(tmp_path: Path) -> None:
+    qwen = {"model_type": "qwen2_vl", **shape(3584, 18944, 28, 4, 28, 152064),
+            "vision_config": {"depth": 32, "embed_dim": 1280, "hidden_size": 3584, "mlp_ratio": 4, "num_heads": 16,
+                              "patch_size": 14, "spatial_merge_size": 2, "temporal_patch_size": 2}}  # fmt: skip
+    text = shape(5120, 32768, 32, 8, 40, 131072, head_dim=128)
+    mistral = {"model_type": "mistral3", "spatial_merge_size": 2, "text_config": {"model_type": "mistral", **text},
+               "vision_config": {"hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16,
+                                 "num_hidden_layers": 24, "patch_size": 14, "head_dim": 64}}  # fmt: skip
+    text = shape(5120, 8192, 40, 8, 48, 202048, head_dim=128, num_local_experts=16, num_experts_per_tok=1)
+    llama = {"model_type": "llama4", "text_config": {"model_type": "llama4_text", **text},
+             "vision_config": {"hidden_size": 1408, "image_size": 336, "intermediate_size": 5632,
+                               "num_attention_heads": 16, "num_hidden_layers": 34, "patch_size": 14,
+                               "projector_input_dim": 4096, "projector_output_dim": 4096,
+                               "vision_output_dim": 4096}}  # fmt: skip
+    for data, published in ((qwen, 8_291_375_616), (mistral, 24_011_361_280), (llama, 108_641_793_536)):
+        assert figures(read_of(tmp_path, data))["parameters"] == published
+    wider = figures(read_of(tmp_path, {**mistral, "spatial_merge_size": 4}))
+    assert wider["parameters"] == 24_011_361_280 + 12 * 1024 * 1024
+
+
+@pytest.mark.parametrize("made_for", ["LlamaForSequenceClassification", "LlamaModel"])
+def test_what_embeds_or_rates_has_no_head_of_words(made_for: str, tmp_path: Path) -> None:
+    reading = read_of(tmp_path, {**LLAMA, "architectures": [made_for]})
+    assert figures(reading)["parameters"] == 8_030_261_248 - 4096 * 128256
+    assert any("no output head of words" in note for note in reading.notes)
+
+
+def test_an_encoder_of_t5_has_no_decoder(tmp_path: Path) -> None:
+    data = {"model_type": "t5", "architectures": ["T5EncoderModel"], "d_model": 4096, "d_kv": 64, "d_ff": 10240,
+            "num_heads": 64, "num_layers": 24, "feed_forward_proj": "gated-gelu", "vocab_size": 32128}  # fmt: skip
+    assert figures(read_of(tmp_path, data))["parameters"] == 4_762_310_656
+
+
+def test_a_part_of_a_diffusion_model_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a part of a diffusion model, 'UNet2DConditionModel'"):
+        read_of(tmp_path, {"_class_name": "UNet2DConditionModel", "_diffusers_version": "0.19.0", "in_channels": 4})
+
+
+def test_a_cache_that_the_checkpoint_scales_is_taken_over(tmp_path: Path) -> None:
+    kept = {"quant_method": "fp8", "kv_cache_scheme": {"num_bits": 8, "type": "float"}}
+    (fleet,) = read_of(tmp_path, {**LLAMA, "quantization_config": kept}).pieces[1].fragment["serving"]
+    assert (fleet["weights"], fleet["kv_cache"]) == ("fp8", "fp8")
+
+
+@pytest.mark.parametrize(
+    ("left", "tool"),
+    [
+        ({"bits": 4, "group_size": 128, "desc_act": False, "sym": True}, "AutoGPTQ"),
+        ({"zero_point": True, "q_group_size": 128, "w_bit": 4, "version": "GEMM"}, "AutoAWQ"),
+    ],
+)
+def test_what_older_quantisers_left_beside_a_model_is_read(left: dict[str, Any], tool: str, tmp_path: Path) -> None:
+    reading = read_of(tmp_path, left)
+    (fleet,) = reading.pieces[0].fragment["serving"]
+    assert (reading.tool, fleet["weights"]) == (tool, "int4")
+
+
+def test_of_several_revisions_in_the_cache_the_one_that_the_hub_shows_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    folder = tmp_path / "models--some--model"
+    for revision in ("aaa", "bbb"):
+        (folder / "snapshots" / revision).mkdir(parents=True)
+        (folder / "snapshots" / revision / "config.json").write_text("{}")
+    assert of_hub("some/model") == folder / "snapshots" / "bbb" / "config.json"
+    (folder / "refs").mkdir()
+    (folder / "refs" / "main").write_text("aaa")
+    assert of_hub("some/model") == folder / "snapshots" / "aaa" / "config.json"

@@ -169,3 +169,70 @@ def test_samples_of_nine_trainers_are_told_apart() -> None:
         for piece in reading.pieces:
             job = piece.fragment["training"][0]
             TrainingJob.model_validate({"model": "llama-3.1-8b", "tokens": "1B", "deadline": "9 days", **job})
+
+
+MODEL = "--num-layers 80 --hidden-size 8192 --num-attention-heads 64 --micro-batch-size 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "job"),
+    [
+        pytest.param(f"tp=4\nseq=8192\nlocal len=$seq\npretrain {MODEL} --tensor-model-parallel-size ${{tp}} "
+            "--seq-length $len --pipeline-model-parallel-size ${PP:-2} --global-batch-size 64 "
+            "--num-layers-per-virtual-pipeline-stage 10 --recompute-activations\n",
+            {"sequence_length": 8192, "recompute": "selective",
+             "layout": {"tp": 4, "pp": 2, "vpp": 4, "micro_batch": 1}}, id="names of a script in small letters"),
+        pytest.param("MODEL_ARGS:\n  --num-layers: 12\n  --micro-batch-size: 4\n  --global-batch-size: 32\n"
+            "  --seq-length: 1024\n  --train-iters: 50\n",
+            {"sequence_length": 1024, "global_batch": "32 sequences", "tokens": "1.6384M",
+             "layout": {"micro_batch": 4}}, id="arguments as YAML"),
+        pytest.param('[model]\nname = "llama3"\nflavor = "405B"\n[training]\nbatch_size = 1\nseq_len = 8192\n'
+            "tensor_parallel_degree = 2\n[experimental]\npipeline_parallel_degree = 4\n[float8]\n"
+            "enable_float8_linear = true\n",
+            {"model": "llama-3.1-405b", "precision": "fp8", "layout": {"tp": 2, "pp": 4, "micro_batch": 1}},
+            id="torchtitan of 2024"),
+        pytest.param("trainer:\n  num_nodes: 8\n  devices: 8\n  max_steps: 10\n  strategy:\n"
+            "    tensor_model_parallel_size: 4\nmodel:\n  config:\n    seq_length: 8192\ndata:\n"
+            "  global_batch_size: 512\n  micro_batch_size: 1\n",
+            {"sequence_length": 8192, "global_batch": "512 sequences", "tokens": "41.94304M",
+             "layout": {"tp": 4, "micro_batch": 1}}, id="NeMo 2, sections in sections"),
+        pytest.param("model_name: llama2-70b\nper_device_batch_size: 0.5\nmax_target_length: 4096\nsteps: 30\n"
+            "ici_fsdp_parallelism: 64\nici_tensor_parallelism: 4\ngradient_accumulation_steps: 4\n"
+            "quantization: fp8\nhardware: gpu\n",
+            {"global_batch": "512 sequences", "precision": "fp8", "layout": {"tp": 4, "micro_batch": 2}},
+            id="MaxText, half a sequence a device, four micro-batches a step"),
+        pytest.param("base_model: Qwen/Qwen2.5-7B\ndatasets:\n  - path: x\nsequence_len: 2048\nmicro_batch_size: 1\n"
+            "gradient_accumulation_steps: 2\ndp_shard_size: 4\ntensor_parallel_size: 2\ncontext_parallel_size: 2\n"
+            "bf16: auto\ngradient_checkpointing: unsloth\ndeepspeed: deepspeed_configs/zero3_bf16.json\n",
+            {"global_batch": "8 sequences", "precision": "bf16", "recompute": "full", "sharding": "zero-3"},
+            id="Axolotl: ranks that shard are those that read"),
+        pytest.param("distributed_type: DEEPSPEED\nmixed_precision: bf16\nnum_processes: 16\ndeepspeed_config:\n"
+            "  zero_stage: 2\n  offload_optimizer_device: cpu\n  gradient_accumulation_steps: 16\n",
+            {"sharding": "zero-2", "offload": ["optimizer"]}, id="accelerate with DeepSpeed"),
+        pytest.param("distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 32\nfsdp_config:\n"
+            "  fsdp_version: 2\n  fsdp_reshard_after_forward: true\nparallelism_config:\n"
+            "  parallelism_config_tp_size: 4\n",
+            {"sharding": "zero-3", "layout": {"tp": 4}}, id="accelerate with FSDP 2"),
+        pytest.param("model_name_or_path: meta-llama/Meta-Llama-3-8B-Instruct\nstage: sft\nfinetuning_type: lora\n"
+            "lora_rank: 8\ncutoff_len: 2048\nper_device_train_batch_size: 1\nnum_train_epochs: 3.0\nbf16: true\n"
+            "quantization_bit: 4\ndeepspeed: examples/deepspeed/ds_z3_config.json\n",
+            {"framework": "trl", "model": "llama-3-8b", "sequence_length": 2048, "epochs": 3, "sharding": "zero-3",
+             "lora": {"rank": 8, "base": "nf4"}, "layout": {"micro_batch": 1}}, id="LLaMA-Factory"),
+        pytest.param("accelerate launch --num_processes 8 sft.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 "
+            "--per_device_train_batch_size 2 --gradient_accumulation_steps 8 --max_length 4096\n",
+            {"framework": "trl", "model": "qwen2.5-7b", "sequence_length": 4096, "global_batch": "128 sequences",
+             "precision": "bf16"}, id="a script of TRL"),
+    ],
+)  # fmt: skip
+def test_other_versions_of_trainers_say_the_same_in_other_places(
+    text: str, job: dict[str, Any], tmp_path: Path
+) -> None:
+    (piece,) = read_of(tmp_path, text).pieces
+    (found,) = piece.fragment["training"]
+    assert {key: found.get(key) for key in job} == job
+
+
+def test_what_a_script_works_out_is_said_to_be_unknown(tmp_path: Path) -> None:
+    text = f"pretrain {MODEL} --seq-length $1 --global-batch-size 8 --train-iters $((10 * 5))\n"
+    notes = read_of(tmp_path, text).notes
+    assert "Not known, as it is worked out or set elsewhere: --seq-length, --train-iters." in notes

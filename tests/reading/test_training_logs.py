@@ -61,7 +61,7 @@ def test_a_run_that_began_again_is_told(tmp_path: Path) -> None:
     text = writers.megatron(20)
     again = [line for line in text.splitlines() if "iteration" in line][9:]
     reading = told(tmp_path, text + "\n".join(again) + "\n")
-    assert figures(reading)["restarts from an earlier step"] >= 1
+    assert figures(reading)["restarts from an earlier step"] == 1
 
 
 def test_a_cut_event_file_gives_what_is_whole(tmp_path: Path) -> None:
@@ -74,3 +74,99 @@ def test_several_ranks_share_a_line(tmp_path: Path) -> None:
     lines = writers.megatron(6).splitlines()
     joined = "\n".join([*lines[:-2], lines[-2] + lines[-1]])
     assert figures(told(tmp_path, joined))["last step"] == 6
+
+
+def of_steps(line: str, steps: range = range(1, 12)) -> str:
+    """A line for each step; N is its number, @ the clock of a run with 2 s a step."""
+    return "".join(line.replace("N", str(n)).replace("@", f"2025-03-01 10:00:{2 * n:02d}") + "\n" for n in steps)
+
+
+HUGGING = (
+    "  Total optimization steps = 1,218\n  Total train batch size (w. parallel, distributed) = 128\n"
+    "Map: 100%|###| 90/90 [00:50<00:00, 1.8it/s]\n"
+    + "\r".join(f"  1%|#  | {n}/1218 [01:{n:02d}<9:10:11,  1.00s/it]" for n in range(0, 60, 10))
+    + "\n{'loss': '1.5', 'learning_rate': '2e-05', 'memory/max_allocated (GiB)': 39.5, 'epoch': 0.1}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param(of_steps(" iteration N/ 90 | elapsed time per iteration (s): 105.5 | TFLOPs: 150.9 |"),
+            {MEDIAN: 105.5, "useful operations, median": 150.9}, id="Megatron-DeepSpeed, in seconds"),
+        pytest.param(of_steps("[@,500] [timer.py:1:stop] 0/N, SamplesPerSec=12.5"), {"last step": 11},
+            id="DeepSpeed, epoch and micro-batch"),
+        pytest.param(of_steps("[@,500] [timer.py:1:stop] epoch=0/micro_step=8/global_step=N, "
+            "RunningAvgSamplesPerSec=3, CurrSamplesPerSec=3.5"),
+            {MEDIAN: 2.0, "samples, median": 3.5}, id="DeepSpeed by its clock"),
+        pytest.param(of_steps("steps: N loss: 1.5 iter time (s): 1.25 samples/sec: 640.5"),
+            {MEDIAN: 1.25, "samples, median": 640.5}, id="pipelines of DeepSpeed"),
+        pytest.param("2025-03-01 10:00:00,0 - root - INFO - Training starts at step 1, with local batch size 1, "
+            "global batch size 64, gradient accumulation steps 1, sequence length 8192, total steps 90 (warmup 2)\n"
+            + of_steps("@,500 - root - INFO - step: N  loss: 5.1  memory: 40.0GiB(50%)  wps: 5,001  mfu: 40%"),
+            {MEDIAN: 2.0, "tokens, median": 5001.0, "steps in all": 90, "global batch": 64}, id="torchtitan of 2024"),
+        pytest.param("\r".join(of_steps(
+            "Epoch 0: : N%|# | N/90 [00:09<01:00, global_step=N, train_step_timing in s=2.5]")
+            .splitlines()), {MEDIAN: 2.5, "last step": 11}, id="NeMo 1, a bar over itself"),
+        pytest.param(HUGGING, {MEDIAN: 1.0, "last step": 50, "steps in all": 1218, "global batch": 128,
+            "memory, most of a device": 39.5 * 2**30 / 1e9}, id="Hugging Face Trainer, progress bar"),
+        pytest.param("Total optimization steps = 500\n{'loss': 1.5, 'epoch': 0.1}\n{'train_runtime': 1000.0, "
+            "'train_samples_per_second': 30, 'train_steps_per_second': 0.5, 'epoch': 3.0}\n",
+            {"step time, mean": 2.0, "last step": 500}, id="Hugging Face Trainer, at its end"),
+        pytest.param("epoch,step,train_loss,val_loss,train_step_timing in s,lr\n"
+            + of_steps("0,N,2.1,,1.5,0.1") + "0,11,,2.2,,0.1\n", {MEDIAN: 1.5, "last step": 11}, id="Lightning"),
+        pytest.param("epoch,step,train_loss,val_loss,lr,x\n" + of_steps("0,N,2.1,,0.1,1"), {"last step": 11},
+            id="Lightning without times"),
+        pytest.param('"Step","a - iteration-time","a - iteration-time__MIN"\n' + of_steps('"N","3.5","0.5"'),
+            {MEDIAN: 3.5}, id="a curve of W&B"),
+        pytest.param("step,loss,step_time_ms\n" + of_steps("N,1.5,250"), {MEDIAN: 0.25}, id="milliseconds"),
+    ],
+)  # fmt: skip
+def test_other_versions_and_trainers_print_the_same_otherwise(
+    text: str, said: dict[str, float], tmp_path: Path
+) -> None:
+    reading = told(tmp_path, text)
+    found = figures(reading)
+    assert {label: found.get(label) for label in said} == pytest.approx(said)
+
+
+def test_clocks_of_whole_seconds_are_taken_over_many_steps(tmp_path: Path) -> None:
+    text = of_steps("@ - root - INFO - step: N  loss: 5.1  tps: 5,001", range(1, 27))
+    assert figures(told(tmp_path, text))[MEDIAN] == pytest.approx(2.0)
+    near = text.splitlines()[:6]
+    assert MEDIAN not in figures(told(tmp_path, "\n".join(near) + "\n"))
+
+
+def test_results_without_a_step_show_none(tmp_path: Path) -> None:
+    found = figures(told(tmp_path, '{"train_runtime": 100.0, "train_steps_per_second": 0.5, "epoch": 3.0}'))
+    assert "last step" not in found
+    assert found["step time, mean"] == 2.0
+
+
+def test_an_mllog_tells_its_speed_and_how_it_ended(tmp_path: Path) -> None:
+    text = (
+        ':::MLLOG {"key": "tracked_stats", "value": {"throughput": 12.5}, "time_ms": 1}\n'
+        ':::MLLOG {"key": "run_stop", "value": null, "time_ms": 9, "metadata": {"status": "aborted"}}\n'
+    )
+    reading = told(tmp_path, text)
+    assert figures(reading)["samples, median"] == 12.5
+    assert "The run ended as 'aborted'." in reading.notes
+
+
+def test_a_curve_of_step_times_goes_before_the_clock(tmp_path: Path) -> None:
+    found = figures(told(tmp_path, writers.events().replace(b"train/loss", b"steptime_s")))
+    assert found["step time, median"] == 3.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("Step;_runtime;train/loss\n" + "".join(f"{n}0;{25 * n},0;2,5\n" for n in range(1, 9)), id="comma"),
+        pytest.param("Step,Timestamp,loss\n" + "".join(f"{n}0,2025-01-01T10:0{n // 2}:{n % 2 * 30:02d}Z,2.5\n" for n in
+                     range(1, 9)), id="written"),
+        pytest.param("Step,timestamp,loss\n" + "".join(f"{n}0,{1_700_000_000_000 + n * 25_000},2.5\n" for n in
+                     range(1, 9)), id="milliseconds"),
+    ],
+)  # fmt: skip
+def test_clocks_of_tables_are_read_as_they_are_written(text: str, tmp_path: Path) -> None:
+    assert figures(told(tmp_path, text))[MEDIAN] == (3.0 if "T10:" in text else 2.5)

@@ -128,3 +128,10 @@ def test_samples_of_weights_are_read() -> None:
                 header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
                 last = max(entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__")
                 assert {each.label: each.value for each in reading.look}["weight bytes"] == last
+
+
+def test_a_gguf_of_other_byte_order_is_refused_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "big.gguf"
+    path.write_bytes(b"GGUF" + (3).to_bytes(4, "big") + bytes(16))
+    with pytest.raises(InputError, match="big-endian"):
+        read(Source(path))
