@@ -175,14 +175,17 @@ class Limits(Part):
     )
     max_devices: CountOrZero | None = Field(None, description="most devices at any time")
     power_w: Power | None = Field(
-        None, alias="power", description="most power drawn at any time; offers of unknown power are left out then"
+        None,
+        alias="power",
+        description="most power drawn at any time: as owned machines say, else what the accelerators are rated at; "
+        "offers of unknown power are left out then",
     )
     max_providers: Count | None = Field(None, description="most different providers")
     spend_microusd_per_hour: Price | None = Field(None, alias="spend", description="most spent in any hour")
     carbon_g: Mass | None = Field(
         None,
         alias="carbon",
-        description="most CO2-equivalent over the horizon; offers of unknown power are left out then",
+        description="most CO2-equivalent over the horizon, of that power; offers of unknown power are left out then",
     )
     sites: Many[SiteLimit] = Field((), description="limits of single sites")
 

@@ -104,7 +104,7 @@ class SiteLimit(Part):
 
     provider: Pattern | None = Field(None, description="of this provider")
     region: Pattern | None = Field(None, description="in these regions")
-    power_w: Power | None = Field(None, alias="power", description="most power drawn there at any time")
+    power_w: Power | None = Field(None, alias="power", description="most power drawn there at any time, counted so")
     carbon_g: Mass | None = Field(
         None, alias="carbon", description="most CO2-equivalent emitted there over the horizon"
     )

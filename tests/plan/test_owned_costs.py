@@ -229,3 +229,13 @@ def test_offers_of_unknown_grids_are_told_on_the_first_screen() -> None:
     assert "1 offer of regions" in told
     assert "north r1" in told
     assert not [text for text in solved(scenario([job()]), known)["warnings"] if "grids.csv" in text]
+
+
+@pytest.mark.parametrize(("keys", "told"), [({"price": "$5/h"}, 1), (PARTS, 0)])
+def test_a_limit_of_power_says_where_it_counts_accelerators_alone(keys: dict[str, Any], told: int) -> None:
+    """Two DGX H100 came out at 11.2 kW, and ten of them fitted into 60, without a word of all that is not a card."""
+    known = catalog([device(tdp_w=700.0)], [shape("north/one", devices=8)], [offer("north/one", 20.0)])
+    for limits, said in (({"power": "60 kW"}, told), ({}, 0), ({"budget": "$9M"}, 0)):
+        asked = scenario([job()], hardware={"owned": [{"shape": "north/one", "count": 1, **keys}]}, limits=limits)
+        warnings = solved(asked, known)["warnings"]
+        assert sum("is that of accelerators as they are rated" in one for one in warnings) == said

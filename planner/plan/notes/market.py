@@ -35,6 +35,24 @@ def market_warnings(candidates: Candidates, workloads: Sequence[Workload]) -> It
     yield from _beyond_stock(held, catalog)
     yield from _old_rates(scenario, catalog)
     yield from _unknown_grids(candidates)
+    yield from _devices_alone(candidates, workloads)
+
+
+def _devices_alone(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator[str]:
+    """Machines of which a limit of power or carbon counts the accelerators alone: nobody says what the rest draws."""
+    limits = candidates.scenario.limits
+    places = [limits, *limits.sites]
+    power, carbon = (any(getattr(one, name) is not None for one in places) for name in ("power_w", "carbon_g"))
+    counts = ["power"] * power + ["carbon"] * (carbon or "carbon" in candidates.scenario.objective)
+    sites = {site.offer.id: site for table in candidates.tables.values() for site in table.sites}
+    used = {row["offer"] for workload in workloads for row in workload["allocations"]}
+    devices = sorted({sites[offer].device.id for offer in used & sites.keys() if sites[offer].drawn_w is None})
+    if counts and devices:
+        yield (
+            f"{' and '.join(counts)} is that of accelerators as they are rated ({', '.join(devices)}), without hosts, "
+            "fans and network, which may draw as much again (a DGX H100 is rated 10.2 kW, its eight H100 5.6): say "
+            "what an owned machine draws by power: {watts: …} there, and lower the limit for others"
+        )
 
 
 def _unknown_grids(candidates: Candidates) -> Iterator[str]:
