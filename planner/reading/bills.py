@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
 from decimal import Decimal
 
 from planner.carriers import dataclass
@@ -15,7 +14,7 @@ from planner.reading.kinds import NOTHING, Asked, Kind, Match
 from planner.reading.reading import Piece, Reading, Skips
 from planner.reading.source import Source, refused
 from planner.reading.tables import csv_text, names_of, places_of, printable, records_by_role, rows_of
-from planner.reading.times import DayOrder
+from planner.reading.times import DayOrder, written_day
 
 _LARGEST = Decimal(10) ** 15  # of one line
 _MOST_CURRENCIES = 40
@@ -135,18 +134,8 @@ def cost_of(text: str, sign: str = ".") -> Decimal | None:
 
 def day_of(text: str, day_first: bool = False) -> str:
     """The day of a time as YYYY-MM-DD, "" when it is none; of 9/2/2023 the month stands first unless it is said."""
-    found = re.match(r"(\d{4})-(\d\d)-(\d\d)(?!\d)", text) or re.match(r"(\d{4})(\d\d)(\d\d)(?!\d)", text)
-    if found:
-        year, month, day = map(int, found.groups())
-    elif found := re.match(r"(\d{1,2})/(\d{1,2})/(\d{4})(?!\d)", text):
-        first, second, year = map(int, found.groups())
-        month, day = (second, first) if day_first else (first, second)
-    elif found := re.match(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)", text):
-        day, month, year = map(int, found.groups())
-    else:
-        return ""
     try:
-        return date(year, month, day).isoformat()
+        return written_day(text, day_first)[0].isoformat()
     except ValueError:
         return ""
 

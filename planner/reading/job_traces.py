@@ -17,10 +17,10 @@ from planner.reading.jsonlines import document_of, head_keys, records_of
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
 from planner.reading.points import number_of
 from planner.reading.reading import Reading, Skips
-from planner.reading.requests import header_of
+from planner.reading.requests import header_of, order_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import places_of, printable, records_by_role, rows_of, told
-from planner.reading.times import epoch_unit_s, iso_seconds, zone_of
+from planner.reading.times import DayOrder, epoch_unit_s, iso_seconds, zone_of
 
 # role -> plain names of its column, the surest first
 _ROLES: Mapping[str, Sequence[str]] = {
@@ -66,7 +66,9 @@ def recognise_jobs(source: Source) -> Match:
         return NOTHING
     if not tokens and {plain(name) for name in names} & {"prompttokens", "inputtokens", "inputlength"}:
         return NOTHING
-    return fit(_marks(names), tool="a trace of jobs", ceiling=0.96)
+    marks = _marks(names)
+    # what has no accelerators may be calls or builds as well as jobs
+    return fit(marks, tool="a trace of jobs", ceiling=0.96 if marks["its accelerators"] else 0.5)
 
 
 def _rows(source: Source, skipped: Skips) -> Iterator[tuple[int, Mapping[str, str]]]:
@@ -77,6 +79,11 @@ def _rows(source: Source, skipped: Skips) -> Iterator[tuple[int, Mapping[str, st
         yield from records_by_role(source, _ROLES, skipped)
 
 
+def _row_times(source: Source) -> Iterator[str]:
+    for _, row in _rows(source, Skips()):
+        yield from (row[role] for role in ("submit", "start", "end") if role in row)
+
+
 def _has(source: Source, role: str) -> bool:
     return role in places_of(header_of(source)[0], _ROLES)
 
@@ -84,8 +91,9 @@ def _has(source: Source, role: str) -> bool:
 class _Times:
     """Times of a trace, of one form: written, epoch counts, or counted from its beginning."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: Asked, order: DayOrder | None = None) -> None:
         self.zone = zone_of(asked.time_zone)
+        self.order = order or DayOrder()
         self.form = ""
         self.unit_s = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}.get(asked.time_unit, 1.0)
 
@@ -95,7 +103,7 @@ class _Times:
         if not text or text in ("-1", "-1.0"):
             return None
         if number is None:
-            form, seconds = "written", iso_seconds(text, self.zone)
+            form, seconds = "written", iso_seconds(text, self.zone, self.order.day_first)
         elif (unit := epoch_unit_s(number)) is not None and self.unit_s == 1.0:
             form, seconds = "epoch", number * unit
         else:
@@ -113,7 +121,7 @@ def read_jobs(source: Source, asked: Asked) -> Reading:
     reading = Reading(
         kind="job-trace", title="jobs of a cluster", source=source.name, tool="a trace of jobs", of="jobs"
     )
-    times = _Times(asked)
+    times = _Times(asked, order_of(source, _row_times(source)))
     history = History()
     devices: Counter[str] = Counter()
     seen: set[int] = set()
@@ -193,6 +201,8 @@ def _said(reading: Reading, times: _Times) -> None:
         "written": "as written, in UTC where no zone stands", "epoch": "counted since 1970, in UTC",
         "counted": "counted from the beginning of the trace, in seconds (--time-unit says another)",
     }.get(times.form, "none")  # fmt: skip
+    if times.order.said:
+        reading.understood["times"] += f"; {times.order.said}"
 
 
 def _nothing(source: Source, reading: Reading) -> Exception:

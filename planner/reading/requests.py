@@ -122,7 +122,7 @@ def read_lines(source: Source, asked: Asked) -> Reading:
             _demand_roles(source, roles, names, asked)
             gets = {role: _getter(column) for role, column in roles.of.items()}
             log = RequestLog(source=source, roles=roles, asked=asked, tool=tool_of(names))
-            log.order = _order_of(source, _record_times(source, gets["time"]))
+            log.order = order_of(source, _record_times(source, gets["time"]))
         if log is None or (not numbers and _fast_records(log, records, number, zone)):
             continue
         for line, record in zip(numbers or range(number, number + len(records)), records):
@@ -149,7 +149,7 @@ def _getter(column: str) -> Callable[[Any], Any]:
     return get
 
 
-def _order_of(source: Source, times: Iterable[Any]) -> DayOrder:
+def order_of(source: Source, times: Iterable[Any]) -> DayOrder:
     """The order of day and month in all times, which are drawn for it where the head shows a date that needs it."""
     order = DayOrder()
     if has_slashes(source.head_text):
@@ -254,7 +254,7 @@ def read_table(source: Source, asked: Asked) -> Reading:
     roles = roles_of(names, asked.columns)
     _demand_roles(source, roles, names, asked)
     log = RequestLog(source=source, roles=roles, asked=asked, tool=tool_of(names))
-    log.order = _order_of(source, _cell_times(source, names.index(roles.of["time"]), separator))
+    log.order = order_of(source, _cell_times(source, names.index(roles.of["time"]), separator))
     reading_skips = Reading(kind="", title="", source="").skipped
     zone = zone_of(asked.time_zone)
     number, file = 1, ""
