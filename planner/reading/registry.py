@@ -14,6 +14,7 @@ from planner.spelling import closest
 MODULES = (
     "planner.reading.requests",
     "planner.reading.usage",
+    "planner.reading.engine_logs",
     "planner.reading.benchmarks",
     "planner.reading.bench_tables",
     "planner.reading.training_logs",
