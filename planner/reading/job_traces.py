@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.reading.columns import plain
+from planner.reading.columns import SYMBOLS, plain, unit_of
 from planner.reading.inventory import MOST_NODES, Node, told_of
 from planner.reading.job_history import FIRST, MOST_JOBS, History, Job, state_of
 from planner.reading.jsonlines import document_of, head_keys, records_of
@@ -18,6 +18,7 @@ from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
 from planner.reading.points import number_of
 from planner.reading.reading import Reading, Skips
 from planner.reading.requests import header_of, order_of
+from planner.reading.slurm import elapsed_s
 from planner.reading.source import Source, refused
 from planner.reading.tables import places_of, printable, records_by_role, rows_of, told
 from planner.reading.times import DayOrder, epoch_unit_s, iso_seconds, zone_of
@@ -29,15 +30,29 @@ _ROLES: Mapping[str, Sequence[str]] = {
     "thousandths": ("gpumilli",),  # of one device
     "hundredths": ("plangpu",),  # of one device, of each instance
     "instances": ("instnum",),
-    "submit": ("submittime", "submittedtime", "submissiontime", "submit", "creationtime", "arrivaltime", "timestamp"),
-    "start": ("starttime", "scheduledtime", "start"),
-    "end": ("endtime", "deletiontime", "finishtime", "completiontime", "end"),
+    "submit": (
+        "submittime",
+        "submittedtime",
+        "submissiontime",
+        "submit",
+        "creationtime",
+        "arrivaltime",
+        "timestamp",
+        "submittimems",
+    ),
+    "start": ("starttime", "scheduledtime", "start", "starttimems"),
+    "end": ("endtime", "deletiontime", "finishtime", "completiontime", "end", "endtimems"),
     "seconds": ("duration", "runtime", "e2elatencys", "durations", "jobduration", "runtimes"),
+    "hours": ("durationhours", "durationh", "durationhrs", "runtimehours", "runtimeh", "elapsedhours"),
+    "minutes": ("durationmin", "durationmins", "durationminutes", "runtimemin", "runtimeminutes"),
+    "millis": ("durationms", "runtimems"),
     "wait": ("queue", "queuewaits", "queuetime", "waittime", "queuedelay"),
     "state": ("state", "status", "podphase", "jobstatus", "finalstatus"),
     "device": ("gputype", "gpuspec", "gpumodel"),
     "group": ("vc", "virtualcluster", "queuename", "partition", "type", "qos"),
 }
+_TIMED = ("submit", "start", "end")
+_LENGTHS_S = {"seconds": 1.0, "hours": 3600.0, "minutes": 60.0, "millis": 1e-3}
 _LONGEST_S = 3660 * 86_400.0
 _LATEST_S = 5e9  # of a time: the year 2128, or 158 years into a trace
 _MOST_GPUS = 1_000_000.0
@@ -50,7 +65,7 @@ def _marks(names: Sequence[str]) -> dict[str, bool]:
         "a job": bool({"id", "state"} & set(places)),
         "its accelerators": bool({"gpus", "hundredths"} & set(places)),
         "when it came or started": bool({"submit", "start"} & set(places)),
-        "how long it took, or its end": bool({"seconds", "end"} & set(places)),
+        "how long it took, or its end": bool({"end", *_LENGTHS_S} & set(places)),
     }
 
 
@@ -81,7 +96,7 @@ def _rows(source: Source, skipped: Skips) -> Iterator[tuple[int, Mapping[str, st
 
 def _row_times(source: Source) -> Iterator[str]:
     for _, row in _rows(source, Skips()):
-        yield from (row[role] for role in ("submit", "start", "end") if role in row)
+        yield from (row[role] for role in _TIMED if role in row)
 
 
 def _has(source: Source, role: str) -> bool:
@@ -91,11 +106,11 @@ def _has(source: Source, role: str) -> bool:
 class _Times:
     """Times of a trace, of one form: written, epoch counts, or counted from its beginning."""
 
-    def __init__(self, asked: Asked, order: DayOrder | None = None) -> None:
+    def __init__(self, asked: Asked, order: DayOrder | None = None, named_s: float | None = None) -> None:
         self.zone = zone_of(asked.time_zone)
         self.order = order or DayOrder()
         self.form = ""
-        self.unit_s = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}.get(asked.time_unit, 1.0)
+        self.unit_s = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}.get(asked.time_unit, named_s or 1.0)
 
     def of(self, text: str) -> datetime | None:
         """A time; `ValueError` for one that is none, or of another form than those before it."""
@@ -104,7 +119,7 @@ class _Times:
             return None
         if number is None:
             form, seconds = "written", iso_seconds(text, self.zone, self.order.day_first)
-        elif (unit := epoch_unit_s(number)) is not None and self.unit_s == 1.0:
+        elif (unit := epoch_unit_s(number)) is not None and self.unit_s in (1.0, unit):
             form, seconds = "epoch", number * unit
         else:
             form, seconds = "counted", number * self.unit_s
@@ -121,7 +136,9 @@ def read_jobs(source: Source, asked: Asked) -> Reading:
     reading = Reading(
         kind="job-trace", title="jobs of a cluster", source=source.name, tool="a trace of jobs", of="jobs"
     )
-    times = _Times(asked, order_of(source, _row_times(source)))
+    names = header_of(source)[0] or [*dict.fromkeys(name for row in records_of(source)[:20] for name in row)]
+    timed = [names[at] for role, at in places_of(names, _ROLES).items() if role in _TIMED]
+    times = _Times(asked, order_of(source, _row_times(source)), next(map(unit_of, timed), None))
     history = History()
     devices: Counter[str] = Counter()
     seen: set[int] = set()
@@ -161,10 +178,10 @@ def _job(row: Mapping[str, str], times: _Times) -> Job | str:
     if gpus is None:
         return "no number of accelerators"
     try:
-        submit, start, end = (times.of(row.get(role, "")) for role in ("submit", "start", "end"))
+        submit, start, end = (times.of(row.get(role, "")) for role in _TIMED)
     except (ValueError, OverflowError):
         return "a time that is none, or of another form than those before it"
-    seconds, wait = number_of(row.get("seconds", "")), number_of(row.get("wait", ""))
+    seconds, wait = _length_s(row), number_of(row.get("wait", ""))
     if seconds is None and start and end:
         seconds = (end - start).total_seconds()
     if wait is None and submit and start:
@@ -183,6 +200,15 @@ def _job(row: Mapping[str, str], times: _Times) -> Job | str:
                partition=row.get("group", "")[:100])  # fmt: skip
 
 
+def _length_s(row: Mapping[str, str]) -> float | None:
+    """How long a job took, by itself: a number in the unit of its column, or hours, minutes and seconds.  [s]"""
+    for role, unit_s in _LENGTHS_S.items():
+        number = number_of(row.get(role, ""))
+        if number is not None:
+            return number * unit_s
+    return elapsed_s(row.get("seconds", ""))
+
+
 def _gpus(row: Mapping[str, str]) -> float | None:
     """Devices of a job, a share of one as a fraction; None for no number."""
     if row.get("hundredths"):
@@ -199,7 +225,7 @@ def _gpus(row: Mapping[str, str]) -> float | None:
 def _said(reading: Reading, times: _Times) -> None:
     reading.understood["times"] = {
         "written": "as written, in UTC where no zone stands", "epoch": "counted since 1970, in UTC",
-        "counted": "counted from the beginning of the trace, in seconds (--time-unit says another)",
+        "counted": f"counted from the beginning of the trace, in {SYMBOLS[times.unit_s]} (--time-unit says another)",
     }.get(times.form, "none")  # fmt: skip
     if times.order.said:
         reading.understood["times"] += f"; {times.order.said}"

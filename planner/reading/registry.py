@@ -25,6 +25,7 @@ MODULES = (
     "planner.reading.job_traces",
     "planner.reading.prometheus",
     "planner.reading.bills",
+    "planner.reading.cost_explorer",
     "planner.reading.allocations",
     "planner.reading.prices",
     "planner.reading.price_lists",

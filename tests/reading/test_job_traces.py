@@ -200,3 +200,20 @@ def test_jobs_that_start_before_they_came_are_told_and_do_not_wait(tmp_path: Pat
     reading = reading_of(tmp_path, table(ACME, [odd]))
     assert "1 jobs start before they were submitted: their waits are left out" in reading.notes
     assert "wait before a start, mean" not in figures(reading)
+
+
+@pytest.mark.parametrize(("column", "cell"), [
+    ("duration", 5400), ("duration_hours", 1.5), ("duration_min", 90), ("duration_ms", 5_400_000),
+    ("duration", "01:30:00"), ("runtime", "0-01:30:00"),
+])  # fmt: skip
+def test_a_length_is_in_the_unit_of_its_column(column: str, cell: object, tmp_path: Path) -> None:
+    text = table(["job_id", "num_gpus", "state", "start_time", column], [("j", 2, "ok", "2026-03-01 10:00:00", cell)])
+    assert figures(reading_of(tmp_path, text))["GPU-hours"] == 3
+
+
+@pytest.mark.parametrize(("begin", "day"), [(1_772_359_200_000, "2026-03-01"), (90_000_000, "1")])
+def test_a_time_is_in_the_unit_of_its_column(begin: int, day: object, tmp_path: Path) -> None:
+    text = table(["job_id", "num_gpus", "state", "submit_time_ms", "start_time_ms", "end_time_ms"],
+                 [("j", 2, "ok", begin, begin + 60_000, begin + 3_660_000)])  # fmt: skip
+    found = figures(reading_of(tmp_path, text))
+    assert (found["GPU-hours"], found["first day"], found["wait before a start, mean"]) == (2, day, 60)

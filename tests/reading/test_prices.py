@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -162,3 +163,18 @@ def test_what_sky_prints_of_quantities_prices_and_nodes(tmp_path: Path) -> None:
 def test_who_offers_what(tmp_path: Path) -> None:
     found = figures(reading_of(tmp_path, sky_accelerators()))
     assert found == {"H100 (h100-sxm-80gb)": 2, "NoSuchGPU (not in the catalog)": 1}
+
+
+def test_a_router_s_models_by_the_token(tmp_path: Path) -> None:
+    models = [{"id": name, "context_length": 8, "pricing": pricing} for name, pricing in (
+        ("a/m", {"prompt": "0.0000025", "completion": "0.00001", "input_cache_read": "0.00000125"}),
+        ("a/free", {"prompt": "0", "completion": "0"}), ("r/auto", {"prompt": "-1", "completion": "-1"}),
+        ("r/pictures", {"image": "1"}), ("b/n", {"prompt": "-0.5", "completion": "1e-6"}),
+    )]  # fmt: skip
+    reading = reading_of(tmp_path, json.dumps({"data": models}))
+    assert (reading.kind, reading.taken) == ("router-prices", 2)
+    assert skips(reading) == {"a price that depends on the model that is chosen": 1, "no price by the token": 1,
+                              "a negative price, or one above a dollar a token": 1}  # fmt: skip
+    first, second = (row.split(",") for row in reading.pieces[0].text.splitlines()[1:])
+    assert first == ["a/free", "a", "chat", "0", "0", "", "", ""]
+    assert (second[:3], [float(cell) for cell in second[3:6]]) == (["a/m", "a", "chat"], [2.5, 10, 1.25])
