@@ -7,6 +7,7 @@ import csv
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from planner.carriers import dataclass
@@ -16,7 +17,7 @@ from planner.reading.kinds import NOTHING, Asked, Kind, Match
 from planner.reading.reading import Piece, Reading, Skips
 from planner.reading.source import Source, refused
 from planner.reading.tables import csv_text, names_of, places_of, printable, records_by_role, rows_of
-from planner.reading.times import DayOrder, written_day
+from planner.reading.times import DayOrder, epoch_unit_s, written_day
 
 _LARGEST = Decimal(10) ** 15  # of one line
 _MOST_CURRENCIES = 40
@@ -26,6 +27,7 @@ _MOST_IDS = 5_000_000
 _MOST_BEFORE = 10  # lines before the names of columns
 _OTHERS = "(other services)"
 _SHOWN = 12
+_LONGEST_EPOCH = 20  # digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +151,9 @@ def cost_of(text: str, sign: str = ".") -> Decimal | None:
 
 def day_of(text: str, day_first: bool = False) -> str:
     """The day of a time as YYYY-MM-DD, "" when it is none; of 9/2/2023 the month stands first unless it is said."""
+    unit_s = epoch_unit_s(float(text)) if text.isdecimal() and len(text) < _LONGEST_EPOCH else None
+    if unit_s:
+        return datetime.fromtimestamp(float(text) * unit_s, UTC).date().isoformat()
     try:
         return written_day(text, day_first)[0].isoformat()
     except ValueError:

@@ -12,6 +12,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "time": (
         "timestamp", "arrivaltimestamp", "arrivedat", "arrivaltime", "arrival", "requesttime", "requesttimestamp",
         "createdatiso", "createdat", "created", "requestcreatedat", "starttime", "starttimeunixnano",
+        "timegenerated", "timegeneratedutc",
         "requeststart", "receivedat", "startedat", "submittedat",
         "datetime", "eventtime", "time", "ts", "date", "t",
     ),
@@ -34,8 +35,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "model": ("model", "modelid", "modelname", "modelgroup", "deployment"),
     "status": ("status", "statuscode", "state", "outcome", "finishstatus"),
     # of prompts that are told without what a cache gave and what was written to it (Anthropic): those are added
-    "cache_read": ("cachereadinputtokens", "usagecachereadinputtokens"),
-    "cache_write": ("cachecreationinputtokens", "usagecachecreationinputtokens"),
+    "cache_read": ("cachereadinputtokens", "usagecachereadinputtokens", "cachereadtokens"),
+    "cache_write": ("cachecreationinputtokens", "usagecachecreationinputtokens", "cachecreationtokens"),
     "blocks": ("hashids", "blockhashes", "blockids", "prefixhashes"),
 }  # fmt: skip
 _UNIT = re.compile(
@@ -86,6 +87,13 @@ def roles_of(names: Sequence[str], named: Mapping[str, str] | None = None) -> Ro
                       for stem in _ends_of(name) if stem in known]  # fmt: skip
         if ranked:
             found[role] = min(ranked)[2]
+    if "time" not in found and "." in found.get("input", ""):  # of a record that holds the tokens, too
+        parts = found["input"].split(".")
+        beside = [(NAMES["time"].index(end), name) for name in names for at in range(1, len(parts))
+                  if name.startswith(begin := ".".join(parts[:at]) + ".")
+                  and (end := plain(name.removeprefix(begin))) in NAMES["time"]]  # fmt: skip
+        if beside:
+            found["time"] = min(beside)[1]
     if not plain(found.get("input", "")).endswith("inputtokens"):  # prompt tokens hold the cached ones
         found.pop("cache_read", None)
         found.pop("cache_write", None)

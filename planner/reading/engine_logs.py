@@ -99,11 +99,11 @@ _AT = re.compile(r"^\[(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
 
 def recognise_sglang_log(source: Source) -> Match:
     """Lines of prefill and decode batches."""
-    found = {"Prefill batch": bool(_PREFILL.search(source.head_text)),
-             "Decode batch": bool(_DECODE.search(source.head_text))}  # fmt: skip
-    return fit(found, tool="SGLang", ceiling=0.96) if any(found.values()) else Match(
-        score=0.65 if "server_args=ServerArgs(" in source.head_text else 0.0, tool="SGLang",
-        missing=("lines with Decode batch",))  # fmt: skip
+    found = {"Prefill batch": _PREFILL, "Decode batch": _DECODE}
+    there = tuple(name for name, pattern in found.items() if pattern.search(source.head_text))
+    begun = "server_args=ServerArgs(" in source.head_text
+    return Match(score=0.96 if there else 0.65 if begun else 0.0, found=there, tool="SGLang",
+                 missing=() if there else ("lines with Decode batch",))  # fmt: skip
 
 
 def read_sglang_log(source: Source, asked: Asked) -> Reading:
@@ -144,7 +144,10 @@ def read_sglang_log(source: Source, asked: Asked) -> Reading:
         reading.show("prompt tokens that were computed, over that time", fresh / seconds, "tokens/s")
     if fresh + cached:
         reading.show("prefix cache hits, of all prompt tokens", 100 * cached / (fresh + cached), "%")
-    reading.understood["answer tokens"] = "throughput of the lines that are printed while it decodes: pauses have none"
+    if columns["answer"]:
+        reading.understood["answer tokens"] = (
+            "throughput of the lines that are printed while it decodes: pauses have none"
+        )
     reading.note(_NO_REQUESTS)
     return reading
 
@@ -192,9 +195,19 @@ def read_series(source: Source, asked: Asked) -> Reading:
                     columns[role].append(value)
     if not reading.taken:
         raise refused(source, "nothing-taken", f"no row of {source.name} could be taken", "see what was skipped")
+    _as_percent(source, reading, columns)
     _engine_shown(reading, columns)
     reading.note(_NO_REQUESTS)
     return reading
+
+
+def _as_percent(source: Source, reading: Reading, columns: dict[str, list[float]]) -> None:
+    """Shares of 1 in percent, where no name says percent and none is above 1."""
+    names = header_of(source)[0]
+    for role, at in places_of(names, _SERIES).items():
+        if role in ("kv", "hits") and columns[role] and "pct" not in names[at].lower() and max(columns[role]) <= 1:
+            columns[role] = [100 * share for share in columns[role]]
+            reading.understood[names[at]] = "shares of 1, as none is above it"
 
 
 KINDS = (

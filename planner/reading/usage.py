@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import itertools
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from planner.reading.columns import plain, roles_of
+from planner.reading.decimal_signs import DecimalSign, number_in, signs_of
 from planner.reading.jsonlines import JsonLines, document_of, flat, head_document, head_keys, records_of
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
 from planner.reading.points import number_of
@@ -23,13 +25,14 @@ _DEEP = 12
 _INPUT = ("inputtokens", "ncontexttokenstotal", "prompttokens", "totalinputtokens")
 # prompts without what a cache held and without what was written to it (Anthropic): those are added
 _FRESH = ("uncachedinputtokens", "usageinputtokensnocache")
-_WRITTEN = ("cachecreationinputtokens", "cachecreationephemeral1hinputtokens", "cachecreationephemeral5minputtokens",
+_WRITTEN = ("cachecreationinputtokens", "cachecreationtokens", "cachecreationephemeral1hinputtokens",
+            "cachecreationephemeral5minputtokens",
             "usageinputtokenscachewrite1h", "usageinputtokenscachewrite5m")  # fmt: skip
 _OUTPUT = ("outputtokens", "ngeneratedtokenstotal", "completiontokens", "totaloutputtokens", "usageoutputtokens")
 _REQUESTS = ("nummodelrequests", "numrequests", "apirequests", "requests", "totalrequests", "nrequests")
 _CACHED = ("inputcachedtokens", "ncachedcontexttokenstotal", "cachereadinputtokens", "cachedtokens",
-           "usageinputtokenscacheread")  # fmt: skip
-_COST = ("cost", "spend", "totalspend", "costusd", "amountvalue")
+           "usageinputtokenscacheread", "cachereadtokens")  # fmt: skip
+_COST = ("cost", "spend", "totalspend", "costusd", "totalcost", "amountvalue")
 _TIME = ("starttime", "startingat", "timestamp", "aggregationtimestamp", "groupbyday", "usagedateutc", "date", "day")
 _END = ("endtime", "endingat")
 _DAY_S = 86_400.0
@@ -90,9 +93,13 @@ def _own(value: dict[str, Any]) -> dict[str, Any]:
 def _tokens_in(record: dict[str, Any]) -> float | None:
     """Tokens of prompts, those from a cache included; None where the record tells none."""
     given, fresh = number_of(_pick(record, _INPUT)), number_of(_pick(record, _FRESH))
-    if given is not None or fresh is None:
-        return given
     written = [number_of(value) or 0.0 for key, value in record.items() if plain(key) in _WRITTEN]
+    if written and "inputtokens" in map(plain, record):  # beside prompt tokens they are a part of those
+        fresh = given
+    elif given is not None or fresh is None:
+        return given
+    if fresh is None:
+        return None
     return fresh + sum(written) + (number_of(_pick(record, _CACHED)) or 0.0)
 
 
@@ -188,6 +195,7 @@ class _Covered:
 def _rows(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
     names, separator = header_of(source)
     if names:
+        signs = _signs(source, names, separator, reading)
         for number, line in enumerate(source.lines(), start=1):
             if number == 1 or not line.strip():
                 continue
@@ -196,7 +204,7 @@ def _rows(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
             except csv.Error:
                 cells = []
             if len(cells) == len(names):
-                yield dict(zip(names, cells))
+                yield {name: _in_dots(cell, signs.get(name, ".")) for name, cell in zip(names, cells)}
             else:
                 reading.skipped.add("more or fewer cells than columns", number)
         return
@@ -209,6 +217,27 @@ def _rows(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
             reading.skipped.add(reason, first, count)
         return
     yield from _usage_records(document_of(source), {})
+
+
+def _signs(source: Source, names: list[str], separator: str, reading: Reading) -> dict[str, str]:
+    """The decimal sign of each column of numbers of a table, by all of them."""
+    known = {*_INPUT, *_FRESH, *_WRITTEN, *_OUTPUT, *_REQUESTS, *_CACHED, *_COST}
+    columns = {name: DecimalSign() for name in names if plain(name) in known}
+    for number, line in enumerate(source.lines(), start=1):
+        with contextlib.suppress(csv.Error):
+            for name, cell in zip(names, next(csv.reader([line], delimiter=separator), [])):
+                if name in columns and number > 1:
+                    columns[name].see(cell.strip(), number)
+    signs, said = signs_of(source, columns, separator)
+    if said:
+        reading.understood["numbers"] = said
+    return signs
+
+
+def _in_dots(cell: str, sign: str) -> str:
+    """A cell of a column with a decimal comma, with a dot; others as they are."""
+    number = number_in(cell.strip(), sign) if sign == "," else None
+    return cell if number is None else str(number)
 
 
 def _usage_follow(reading: Reading, total: dict[str, float], covered: _Covered, asked: Asked, source: Source) -> None:

@@ -291,3 +291,8 @@ def test_sets_of_allocations_are_summed(tmp_path: Path) -> None:
     sets = [{"allocations": {"ns": one(day)}, "window": {"start": "x"}} for day in (1, 2)]
     reading = reading_of(tmp_path, json.dumps({"code": 200, "data": {"sets": sets}}))
     assert (reading.taken, figures(reading)["spend"][0], figures(reading)["days"][0]) == (2, 3.0, 2)
+
+
+def test_a_day_may_be_counted_since_1970() -> None:
+    assert [day_of(each) for each in ("1772323200000", "1772323200", "20260301", "123", "9" * 400)] == [
+        "2026-03-01", "2026-03-01", "2026-03-01", "", ""]  # fmt: skip

@@ -291,3 +291,42 @@ def test_a_log_of_sglang(rank: str, more: str, tmp_path: Path) -> None:
     assert found["prefix cache hits, of all prompt tokens"] == 75
     with pytest.raises(InputError, match="statistics of the engine"):
         reading_of(tmp_path, "server_args=ServerArgs(model_path='m')\n")
+
+
+def test_a_log_of_sglang_that_prefills_alone(tmp_path: Path) -> None:
+    text = "".join(f"[2026-03-01 10:00:{n:02d} DP0 TP0] Prefill batch. #new-token: 100, #cached-token: 300,"
+                   " token usage: 0.10, #queue-req: 0,\n" for n in range(3))  # fmt: skip
+    reading = reading_of(tmp_path, text)
+    assert (reading.kind, figures(reading)["prefix cache hits, of all prompt tokens"]) == ("sglang-log", 75)
+    assert "answer tokens" not in reading.understood
+
+
+def test_usage_beside_cached_tokens_gets_them_added_and_its_sum_is_none(tmp_path: Path) -> None:
+    one = {
+        "inputTokens": 100,
+        "outputTokens": 500,
+        "cacheCreationTokens": 1000,
+        "cacheReadTokens": 2000,
+        "totalCost": 1,
+    }
+    days = [{"date": f"2026-03-0{n}", **one, "modelBreakdowns": [{"modelName": "m", **one}]} for n in (1, 2)]
+    reading = reading_of(tmp_path, json.dumps({"daily": days, "totals": one}))
+    found = figures(reading)
+    assert (found["prompt tokens"], found["answer tokens"], found["cost"]) == (6200, 1000, 2)
+    assert reading.skipped.count == 1
+
+
+def test_usage_with_a_decimal_comma(tmp_path: Path) -> None:
+    text = (
+        "Date;Requests;Prompt tokens;Completion tokens;Cost\n01.03.2026;10;1.000;500;1,50\n02.03.2026;9;1.000;500;2\n"
+    )
+    reading = reading_of(tmp_path, text)
+    found = figures(reading)
+    assert (found["prompt tokens"], found["answer tokens"], found["cost"]) == (2000, 1000, 3.5)
+    assert reading.understood["numbers"] == "with a decimal comma"
+
+
+@pytest.mark.parametrize(("column", "percent"), [("kv_cache_usage_perc", 50), ("kv_cache_pct", 0.5)])
+def test_a_share_of_the_cache_is_no_percent_of_it(column: str, percent: float, tmp_path: Path) -> None:
+    text = f"timestamp,prompt_throughput,generation_throughput,running,waiting,{column}\n0,100,50,3,1,0.5\n"
+    assert figures(reading_of(tmp_path, text))["KV cache in use, mean"] == percent

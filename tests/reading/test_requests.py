@@ -316,3 +316,18 @@ def test_calls_without_accelerators_are_no_jobs(tmp_path: Path) -> None:
     text = "id,startTime,endTime,promptUnits\n" + "a,2026-03-01T10:00:00Z,2026-03-01T10:00:09Z,5\n" * 3
     with pytest.raises(InputError, match="of no kind that is read"):
         told(tmp_path, text)
+
+
+def test_a_time_lies_beside_the_tokens(tmp_path: Path) -> None:
+    rows = [{"_id": str(n), "user": {"created": 5}, "_source": {"@timestamp": f"2026-03-01T10:00:{n:02d}Z", "usage": {
+             "prompt_tokens": 100, "completion_tokens": 20}}} for n in range(5)]  # fmt: skip
+    reading = told(tmp_path, "".join(json.dumps(row) + "\n" for row in rows))
+    assert (reading.kind, reading.taken) == ("requests-json", 5)
+    assert reading.understood["time"].startswith("_source.@timestamp")
+
+
+def test_a_zone_may_stand_in_the_name_of_a_time(tmp_path: Path) -> None:
+    rows = "".join(f'"3/{n}/2026, 2:05:33.123 PM",100,20\n' for n in (1, 28))
+    reading = told(tmp_path, "TimeGenerated [UTC],PromptTokens,CompletionTokens\n" + rows)
+    assert (reading.taken, reading.understood["time"]) == (
+        2, "TimeGenerated [UTC], s: written out, month/day/year")  # fmt: skip
