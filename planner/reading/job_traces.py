@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,6 +53,8 @@ _ROLES: Mapping[str, Sequence[str]] = {
     "group": ("vc", "virtualcluster", "queuename", "partition", "type", "qos"),
 }
 _TIMED = ("submit", "start", "end")
+_UNITS_S = (1.0, 60.0, 3600.0, 1e-3)
+_MOST_TRIED = 1000  # jobs
 _LENGTHS_S = {"seconds": 1.0, "hours": 3600.0, "minutes": 60.0, "millis": 1e-3}
 _LONGEST_S = 3660 * 86_400.0
 _LATEST_S = 5e9  # of a time: the year 2128, or 158 years into a trace
@@ -99,6 +102,23 @@ def _row_times(source: Source) -> Iterator[str]:
         yield from (row[role] for role in _TIMED if role in row)
 
 
+def _unit_of_lengths(source: Source, times: _Times) -> float:
+    """The unit of lengths whose column names none: that in which most of the first jobs end when they end.  [s]"""
+    fits, told_both = Counter[float](), 0
+    for _, row in itertools.islice(_rows(source, Skips()), _MOST_TRIED):
+        try:
+            start, end = (times.of(row.get(role, "")) for role in ("start", "end"))
+        except (ValueError, OverflowError):
+            continue
+        number = number_of(row.get("seconds", ""))
+        if start and end and end > start and number:
+            told_both += 1
+            span = (end - start).total_seconds()
+            fits.update(unit for unit in _UNITS_S if abs(number * unit - span) <= max(0.02 * span, 1.0))
+    best, count = max(fits.items(), key=lambda each: each[1], default=(1.0, 0))
+    return best if count > told_both / 2 and count > fits[1.0] else 1.0
+
+
 def _has(source: Source, role: str) -> bool:
     return role in places_of(header_of(source)[0], _ROLES)
 
@@ -138,13 +158,18 @@ def read_jobs(source: Source, asked: Asked) -> Reading:
     )
     names = header_of(source)[0] or [*dict.fromkeys(name for row in records_of(source)[:20] for name in row)]
     timed = [names[at] for role, at in places_of(names, _ROLES).items() if role in _TIMED]
-    times = _Times(asked, order_of(source, _row_times(source)), next(map(unit_of, timed), None))
+    order, named_s = order_of(source, _row_times(source)), next(map(unit_of, timed), None)
+    times = _Times(asked, order, named_s)
+    length_s = _unit_of_lengths(source, _Times(asked, order, named_s))
+    if length_s != 1.0:
+        names_of_unit = {60.0: "minutes", 3600.0: "hours", 1e-3: "milliseconds"}
+        reading.understood["lengths"] = f"in {names_of_unit[length_s]}, as most jobs' begins and ends tell"
     history = History()
     devices: Counter[str] = Counter()
     seen: set[int] = set()
     for line, row in _rows(source, reading.skipped):
         key = hash((row.get("id", ""), row.get("submit", ""), row.get("start", ""), row.get("end", "")))
-        job = _job(row, times)
+        job = _job(row, times, length_s)
         if row.get("id") and key in seen:
             reading.skipped.add("a job that stands twice, by its name and times", line)
         elif isinstance(job, str):
@@ -172,7 +197,7 @@ def read_jobs(source: Source, asked: Asked) -> Reading:
     return reading
 
 
-def _job(row: Mapping[str, str], times: _Times) -> Job | str:
+def _job(row: Mapping[str, str], times: _Times, length_s: float = 1.0) -> Job | str:
     """A job, or why it is none."""
     gpus = _gpus(row)
     if gpus is None:
@@ -181,7 +206,7 @@ def _job(row: Mapping[str, str], times: _Times) -> Job | str:
         submit, start, end = (times.of(row.get(role, "")) for role in _TIMED)
     except (ValueError, OverflowError):
         return "a time that is none, or of another form than those before it"
-    seconds, wait = _length_s(row), number_of(row.get("wait", ""))
+    seconds, wait = _length_s(row, length_s), number_of(row.get("wait", ""))
     if seconds is None and start and end:
         seconds = (end - start).total_seconds()
     if wait is None and submit and start:
@@ -200,12 +225,12 @@ def _job(row: Mapping[str, str], times: _Times) -> Job | str:
                partition=row.get("group", "")[:100])  # fmt: skip
 
 
-def _length_s(row: Mapping[str, str]) -> float | None:
+def _length_s(row: Mapping[str, str], plain_s: float) -> float | None:
     """How long a job took, by itself: a number in the unit of its column, or hours, minutes and seconds.  [s]"""
     for role, unit_s in _LENGTHS_S.items():
         number = number_of(row.get(role, ""))
         if number is not None:
-            return number * unit_s
+            return number * (plain_s if role == "seconds" else unit_s)
     return elapsed_s(row.get("seconds", ""))
 
 

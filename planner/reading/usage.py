@@ -33,7 +33,8 @@ _REQUESTS = ("nummodelrequests", "numrequests", "apirequests", "requests", "tota
 _CACHED = ("inputcachedtokens", "ncachedcontexttokenstotal", "cachereadinputtokens", "cachedtokens",
            "usageinputtokenscacheread", "cachereadtokens")  # fmt: skip
 _COST = ("cost", "spend", "totalspend", "costusd", "totalcost", "amountvalue")
-_TIME = ("starttime", "startingat", "timestamp", "aggregationtimestamp", "groupbyday", "usagedateutc", "date", "day")
+_TIME = ("starttime", "startingat", "timestamp", "aggregationtimestamp", "bucketstart", "periodstart", "intervalstart",
+         "groupbyday", "usagedateutc", "date", "day", "hour", "bucket", "time")  # fmt: skip
 _END = ("endtime", "endingat")
 _DAY_S = 86_400.0
 

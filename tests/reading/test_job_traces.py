@@ -217,3 +217,14 @@ def test_a_time_is_in_the_unit_of_its_column(begin: int, day: object, tmp_path: 
                  [("j", 2, "ok", begin, begin + 60_000, begin + 3_660_000)])  # fmt: skip
     found = figures(reading_of(tmp_path, text))
     assert (found["GPU-hours"], found["first day"], found["wait before a start, mean"]) == (2, day, 60)
+
+
+@pytest.mark.parametrize(("number", "said"), [(120, "minutes"), (2, "hours"), (7_200_000, "milliseconds"), (7200, "")])
+def test_a_length_without_a_unit_is_held_against_begin_and_end(number: int, said: str, tmp_path: Path) -> None:
+    rows = [(f"j{n}", 2, "ok", f"2026-03-01 0{n}:00:00", f"2026-03-01 0{n + 2}:00:00", number) for n in range(4)]
+    rows.append(("odd", 2, "ok", "2026-03-01 10:00:00", "2026-03-01 10:00:10", number))
+    text = table(["job_id", "num_gpus", "state", "start_time", "end_time", "duration"], rows)
+    reading = reading_of(tmp_path, text)
+    assert figures(reading)["GPU-hours"] == 5 * 2 * 2
+    assert said in reading.understood.get("lengths", "")
+    assert ("lengths" in reading.understood) == bool(said)

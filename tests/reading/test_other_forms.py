@@ -330,3 +330,10 @@ def test_usage_with_a_decimal_comma(tmp_path: Path) -> None:
 def test_a_share_of_the_cache_is_no_percent_of_it(column: str, percent: float, tmp_path: Path) -> None:
     text = f"timestamp,prompt_throughput,generation_throughput,running,waiting,{column}\n0,100,50,3,1,0.5\n"
     assert figures(reading_of(tmp_path, text))["KV cache in use, mean"] == percent
+
+
+@pytest.mark.parametrize("name", ["hour", "bucket", "period_start"])
+def test_usage_by_hour(name: str, tmp_path: Path) -> None:
+    rows = [(f"2026-03-01 {n:02d}:00", 10, 1000, 200) for n in (0, 1, 5)]
+    text = table([name, "requests", "input_tokens", "output_tokens"], rows)
+    assert figures(reading_of(tmp_path, text))["time that is covered"] == 6 * 3600
