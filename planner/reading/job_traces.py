@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.reading.columns import SYMBOLS, plain, unit_of
+from planner.reading.columns import plain, unit_of
 from planner.reading.inventory import MOST_NODES, Node, told_of
 from planner.reading.job_history import FIRST, MOST_JOBS, History, Job, state_of
 from planner.reading.jsonlines import document_of, head_keys, records_of
@@ -54,6 +54,8 @@ _ROLES: Mapping[str, Sequence[str]] = {
 }
 _TIMED = ("submit", "start", "end")
 _UNITS_S = (1.0, 60.0, 3600.0, 1e-3)
+_WORDS = {1.0: "seconds", 60.0: "minutes", 3600.0: "hours", 1e-3: "milliseconds", 1e-6: "microseconds",
+          1e-9: "nanoseconds"}  # fmt: skip
 _MOST_TRIED = 1000  # jobs
 _LENGTHS_S = {"seconds": 1.0, "hours": 3600.0, "minutes": 60.0, "millis": 1e-3}
 _LONGEST_S = 3660 * 86_400.0
@@ -162,8 +164,7 @@ def read_jobs(source: Source, asked: Asked) -> Reading:
     times = _Times(asked, order, named_s)
     length_s = _unit_of_lengths(source, _Times(asked, order, named_s))
     if length_s != 1.0:
-        names_of_unit = {60.0: "minutes", 3600.0: "hours", 1e-3: "milliseconds"}
-        reading.understood["lengths"] = f"in {names_of_unit[length_s]}, as most jobs' begins and ends tell"
+        reading.understood["lengths"] = f"in {_WORDS[length_s]}, as most jobs' begins and ends tell"
     history = History()
     devices: Counter[str] = Counter()
     seen: set[int] = set()
@@ -250,7 +251,7 @@ def _gpus(row: Mapping[str, str]) -> float | None:
 def _said(reading: Reading, times: _Times) -> None:
     reading.understood["times"] = {
         "written": "as written, in UTC where no zone stands", "epoch": "counted since 1970, in UTC",
-        "counted": f"counted from the beginning of the trace, in {SYMBOLS[times.unit_s]} (--time-unit says another)",
+        "counted": f"counted from the beginning of the trace, in {_WORDS[times.unit_s]} (--time-unit says another)",
     }.get(times.form, "none")  # fmt: skip
     if times.order.said:
         reading.understood["times"] += f"; {times.order.said}"
