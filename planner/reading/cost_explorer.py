@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import re
 from collections.abc import Iterator
@@ -16,7 +17,6 @@ from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
 from planner.reading.reading import Reading
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
-from planner.reading.tables import rows_of
 
 _TOTALS = ("totalcosts", "totalcost")
 _UNIT = re.compile(r"^(.*?) ?\(([^()]{1,5})\)$")
@@ -49,16 +49,24 @@ def recognise_table(source: Source) -> Match:
 
 def read_table(source: Source, asked: Asked) -> Reading:
     """Costs by service and day."""
-    names, _ = header_of(source)
+    names, separator = header_of(source)
     reading, spend = _reading(source), Spend()
-    priced = {f"c{at}": _priced(name) for at, name in enumerate(names) if at and _priced(name)[1]}
-    roles = {"day": (plain(names[0]),), **{key: (plain(names[int(key[1:])]),) for key in priced}}
-    total = f"c{len(names) - 1}"
-    parts = [key for key in priced if key != total]
+    priced = {at: _priced(name) for at, name in enumerate(names) if at and _priced(name)[1]}
+    total = len(names) - 1
+    parts = [at for at in priced if at != total]
+    if total not in priced:
+        raise refused(source, "missing-column", f"{source.name} has no column Total costs($) at its end",
+                      "save the table of Cost Explorer again")  # fmt: skip
     off = 0
-    for line, row in rows_of(source, roles, ("day",), reading.skipped):
-        day, costs = day_of(row["day"]), {key: cost_of(row.get(key, "") or "0") for key in priced}
-        if re.search(r"\btotal$", row["day"], re.IGNORECASE):
+    for line, text in enumerate(source.lines(), start=1):
+        cells = _cells(text, separator)
+        costs = {at: cost_of(cells[at] or "0") for at in priced} if len(cells) == len(names) else {}
+        day = day_of(cells[0]) if cells else ""
+        if not text.strip() or cells == names:
+            continue
+        if not costs:
+            reading.skipped.add("more or fewer cells than columns", line)
+        elif cells[0].lower().endswith("total"):
             reading.skipped.add("the sum of the days", line)
         elif not day:
             reading.skipped.add("no day", line)
@@ -66,13 +74,21 @@ def read_table(source: Source, asked: Asked) -> Reading:
             reading.skipped.add("no number for a cost", line)
         else:
             reading.taken += 1
-            for key in parts or [total]:
-                spend.add(priced[key][1], day, priced[key][0] if parts else _ALL, costs[key] or Decimal())
-            there = sum((costs[key] or Decimal() for key in parts), Decimal())
+            for at in parts or [total]:
+                spend.add(priced[at][1], day, priced[at][0] if parts else _ALL, costs[at] or Decimal())
+            there = sum((costs[at] or Decimal() for at in parts), Decimal())
             off += bool(parts) and abs(there - (costs[total] or Decimal())) > _CENT * len(parts)
     if off:
         reading.note(f"{off:,} rows have another total than their columns make: the columns are counted")
     return _told(source, reading, spend, "unblended or other costs, as the page was set", "")
+
+
+def _cells(text: str, separator: str) -> list[str]:
+    """Cells of a row; none of what is no row."""
+    try:
+        return [cell.strip() for cell in next(csv.reader([text], delimiter=separator), [])]
+    except csv.Error:
+        return []
 
 
 def recognise_answer(source: Source) -> Match:

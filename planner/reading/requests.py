@@ -235,7 +235,7 @@ def _tokens(value: Any) -> float:
         return math.nan
     try:
         return float(str(value).replace(",", "") if isinstance(value, str) else value)
-    except (ValueError, OverflowError):
+    except (ValueError, TypeError, OverflowError):  # a record, too, is no number
         return math.nan
 
 

@@ -240,6 +240,13 @@ def test_a_table_of_cost_explorer_has_a_column_for_each_service(tmp_path: Path) 
     assert {why: count for why, (count, _) in reading.skipped.reasons.items()} == {
         "the sum of the days": 1, "no number for a cost": 1}  # fmt: skip
     assert any("1 rows have another total" in note for note in reading.notes)
+    alike = "Account,a-1 1($),a-11($),Total costs($)\nAccount total,1,2,3\n2026-03-01,1,2,3\n2026\n"
+    reading = reading_of(tmp_path, alike)
+    assert (figures(reading)["spend"], reading.skipped.count) == ((3.0, "USD"), 2)
+    table_without = tmp_path / "without"
+    table_without.write_text("a,b\n")
+    with pytest.raises(InputError, match="no column Total costs"):
+        read(Source(table_without), None, "cost-explorer-table")
     only = ",Total cost ($)\nService Total,9\n2026-01-01,4\n2026-02-01,5\n"
     reading = reading_of(tmp_path, only)
     assert figures(reading)["service all services"] == (9.0, "USD")

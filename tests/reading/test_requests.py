@@ -331,3 +331,9 @@ def test_a_zone_may_stand_in_the_name_of_a_time(tmp_path: Path) -> None:
     reading = told(tmp_path, "TimeGenerated [UTC],PromptTokens,CompletionTokens\n" + rows)
     assert (reading.taken, reading.understood["time"]) == (
         2, "TimeGenerated [UTC], s: written out, month/day/year")  # fmt: skip
+
+
+def test_a_record_is_no_number_of_tokens(tmp_path: Path) -> None:
+    rows = [{"time": n, "usage": {"input_tokens": {} if n == 3 else 10, "output_tokens": 5}} for n in range(6)]
+    reading = told(tmp_path, "".join(json.dumps(row) + "\n" for row in rows))
+    assert (reading.taken, reading.skipped.reasons) == (5, {"a number of tokens is missing or no number": (1, 4)})
