@@ -10,14 +10,15 @@ from planner.reading.bills import Spend, cost_of, day_of
 from planner.reading.jsonlines import document_of, head_keys
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
 from planner.reading.points import number_of
-from planner.reading.reading import Reading
-from planner.reading.requests import header_of
+from planner.reading.reading import Reading, Skips
+from planner.reading.requests import header_of, order_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import places_of, rows_of
 from planner.reading.times import iso_seconds, zone_of
 
 _PARTS = ("cpuCost", "gpuCost", "ramCost", "pvCost", "networkCost", "loadBalancerCost", "sharedCost", "externalCost")
 _MOST = 2_000_000
+_DEEPEST = 6  # data, sets, a set, its allocations
 _DAY_S = 86_400 * 1.01
 
 
@@ -32,7 +33,7 @@ def recognise(source: Source) -> Match:
 
 def _allocations(value: Any, deep: int = 0) -> Iterator[tuple[str, Any]]:
     """Names and allocations, of a map or of a list of maps, one for each window."""
-    if isinstance(value, dict) and deep < 4:
+    if isinstance(value, dict) and deep < _DEEPEST:
         for key, each in value.items():
             if isinstance(each, dict) and ("totalCost" in each or "cpuCost" in each):
                 yield str(each.get("name") or key)[:200], each
@@ -40,7 +41,7 @@ def _allocations(value: Any, deep: int = 0) -> Iterator[tuple[str, Any]]:
                 yield from _allocations(each, deep + 1)
             elif deep == 2:
                 yield str(key)[:200], each
-    elif isinstance(value, list) and deep < 4:
+    elif isinstance(value, list) and deep < _DEEPEST:
         for each in value:
             if isinstance(each, dict) and "totalCost" in each:
                 yield str(each.get("name", ""))[:200], each
@@ -139,10 +140,14 @@ def read_table(source: Source, asked: Asked) -> Reading:
     """Sums by name and day; of rows without a total the parts are added."""
     reading = _reading(source, "allocations-table")
     spend, parts, gpu_hours = Spend(), dict.fromkeys(_PARTS, Decimal()), 0.0
+    days = (row["day"] for _, row in rows_of(source, _COLUMNS, ("name", "day"), Skips()))
+    order = order_of(source, days)
+    if order.said:
+        reading.understood["days"] = order.said
     for line, row in rows_of(source, _COLUMNS, ("name", "day"), reading.skipped):
         costs = {part: _cost(row.get(part, "")) for part in _PARTS}
         known = [cost for cost in costs.values() if cost is not None]
-        cost, day = _cost(row.get("total", "")), day_of(row["day"])
+        cost, day = _cost(row.get("total", "")), day_of(row["day"], order.day_first)
         cost = sum(known, Decimal()) if cost is None and known else cost
         if cost is None:
             reading.skipped.add("no number for a cost", line)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from planner.carriers import dataclass
@@ -15,15 +17,17 @@ from planner.reading.kinds import NOTHING, Asked, Kind, Match
 from planner.reading.reading import Piece, Reading, Skips
 from planner.reading.source import Source, refused
 from planner.reading.tables import csv_text, names_of, places_of, printable, records_by_role, rows_of
-from planner.reading.times import DayOrder
+from planner.reading.times import DayOrder, epoch_unit_s, written_day
 
 _LARGEST = Decimal(10) ** 15  # of one line
 _MOST_CURRENCIES = 40
 _MOST_SERVICES = 2_000
 _MOST_CELLS = 400_000  # of currency, day and service
 _MOST_IDS = 5_000_000
+_MOST_BEFORE = 10  # lines before the names of columns
 _OTHERS = "(other services)"
 _SHOWN = 12
+_LONGEST_EPOCH = 20  # digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +78,7 @@ FORMS = (
         name="Google Cloud", title="billing export of Google Cloud", spend="cost, before credits",
         marks=("cost", "currency", "day", "service", "sku"),
         roles={
-            "cost": ("cost",), "currency": ("currency",), "day": ("usagestarttime",),
+            "cost": ("unroundedcost", "cost"), "currency": ("currency",), "day": ("usagestarttime", "usagestartdate"),
             "service": ("servicedescription",),
             "sku": ("skudescription", "skuid"), "category": ("costtype",), "credits": ("credits",),
         },
@@ -89,6 +93,8 @@ FORMS = (
     ),
 )  # fmt: skip
 _NEEDED = ("cost", "day", "service")
+_NAMED_UNIT = re.compile(r"\(([^()]{1,5})\)\s*$")  # Cost (€)
+_SYMBOLS = {"€": "EUR", "£": "GBP"}  # a dollar may be of any country
 _AMOUNT = re.compile(r"""["']amount["']\s*:\s*["']?(-?\d{1,15}(?:\.\d{1,20})?(?:[eE]-?\d{1,2})?)""")
 
 
@@ -104,9 +110,19 @@ def _form_of(names: Sequence[str]) -> tuple[Form, float, tuple[str, ...]]:
     return best, score, lacks
 
 
+def _names_of(source: Source) -> tuple[list[str], str]:
+    """As `names_of`; of the first lines the one that fits a form best: exports may say whose they are before it."""
+    names, separator = names_of(source)
+    lines = [line for line in source.first_lines[1:_MOST_BEFORE] if separator and separator in line]
+    with contextlib.suppress(csv.Error):
+        found = [names, *csv.reader(lines, delimiter=separator or ",")]
+        return max(found, key=lambda each: _form_of(each)[1]), separator
+    return names, separator
+
+
 def recognise(source: Source) -> Match:
     """A cost in a currency, on a day, for a service, under the names of a publisher."""
-    names, _ = names_of(source)
+    names, _ = _names_of(source)
     if not names:
         return NOTHING
     form, score, missing = _form_of(names)
@@ -135,18 +151,11 @@ def cost_of(text: str, sign: str = ".") -> Decimal | None:
 
 def day_of(text: str, day_first: bool = False) -> str:
     """The day of a time as YYYY-MM-DD, "" when it is none; of 9/2/2023 the month stands first unless it is said."""
-    found = re.match(r"(\d{4})-(\d\d)-(\d\d)(?!\d)", text) or re.match(r"(\d{4})(\d\d)(\d\d)(?!\d)", text)
-    if found:
-        year, month, day = map(int, found.groups())
-    elif found := re.match(r"(\d{1,2})/(\d{1,2})/(\d{4})(?!\d)", text):
-        first, second, year = map(int, found.groups())
-        month, day = (second, first) if day_first else (first, second)
-    elif found := re.match(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\d)", text):
-        day, month, year = map(int, found.groups())
-    else:
-        return ""
+    unit_s = epoch_unit_s(float(text)) if text.isdecimal() and len(text) < _LONGEST_EPOCH else None
+    if unit_s:
+        return datetime.fromtimestamp(float(text) * unit_s, UTC).date().isoformat()
     try:
-        return date(year, month, day).isoformat()
+        return written_day(text, day_first)[0].isoformat()
     except ValueError:
         return ""
 
@@ -257,7 +266,7 @@ def currency_of(text: str) -> str:
 
 def read(source: Source, asked: Asked) -> Reading:
     """Sums of the costs of every line that has a day and a number."""
-    names, separator = names_of(source)
+    names, separator = _names_of(source)
     form, _, missing = _form_of(names)
     reading = Reading(kind="bill", title=form.title, source=source.name, tool=form.name, of="lines")
     places = places_of(names, form.roles)
@@ -267,10 +276,12 @@ def read(source: Source, asked: Asked) -> Reading:
     order, signs, numbers = _written(source, form, separator)
     spend = Spend()
     ids: set[int] = set()
+    unit = _NAMED_UNIT.search(names[places["cost"]]) if "currency" not in places else None
+    said = _SYMBOLS.get(unit.group(1), unit.group(1)) if unit else ""  # of all lines, in the name of the column
     for line, row in _rows(source, form, separator, reading.skipped):
         cost = cost_of(row.get("cost", ""), signs["cost"])
         day = day_of(row.get("day", ""), order.day_first)
-        currency = currency_of(row.get("currency", ""))
+        currency = currency_of(row.get("currency", said))
         if cost is None:
             reading.skipped.add("no number for a cost", line)
             continue
@@ -297,7 +308,8 @@ def read(source: Source, asked: Asked) -> Reading:
     if not reading.taken:
         reasons = "; ".join(f"{count:,} of them: {why}" for why, (count, _) in reading.skipped.reasons.items())
         raise refused(source, "nothing-taken", f"no line of {source.name} could be taken", reasons or "it has no rows")
-    reading.understood["spend"] = form.spend
+    own = form.name != "Google Cloud" or "credits" in places
+    reading.understood["spend"] = form.spend if own else "cost; credits are lines of their own"
     reading.understood["days"] = "as written, of the begin of each line's time"
     if order.said:
         reading.understood["days"] += f"; {order.said}"

@@ -11,7 +11,9 @@ from planner.carriers import dataclass
 NAMES: Mapping[str, tuple[str, ...]] = {
     "time": (
         "timestamp", "arrivaltimestamp", "arrivedat", "arrivaltime", "arrival", "requesttime", "requesttimestamp",
-        "createdatiso", "createdat", "created", "starttime", "requeststart", "receivedat", "startedat", "submittedat",
+        "createdatiso", "createdat", "created", "requestcreatedat", "starttime", "starttimeunixnano",
+        "timegenerated", "timegeneratedutc",
+        "requeststart", "receivedat", "startedat", "submittedat",
         "datetime", "eventtime", "time", "ts", "date", "t",
     ),
     "input": (
@@ -19,17 +21,22 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "promptsize", "inputtoks", "promptlength", "promptlen", "inputlen", "ncontexttokenstotal", "numinputtokens",
         "numprompttokens", "inputtokencount", "prefilltokens", "promptnumtokens", "usageprompttokens",
         "usageinputtokens", "isl", "tokensin", "inputsequencelength", "prompttokenslen",
+        "tokensprompt", "inputusage", "tokencountprompt", "tokensinput",
     ),
     "output": (
         "outputtokens", "completiontokens", "generatedtokens", "responsetokens", "outputlength", "numdecodetokens",
         "tokensize", "outputtoks", "outputlen", "generationlength", "generatedlength", "ngeneratedtokenstotal",
         "numoutputtokens", "numgeneratedtokens", "numcompletiontokens", "outputtokencount", "decodetokens",
         "responselength", "completionlength", "usagecompletiontokens", "usageoutputtokens", "osl", "tokensout",
-        "outputsequencelength", "anstokens", "answertokens", "gentokens", "decodelength",
+        "outputsequencelength", "anstokens", "answertokens", "gentokens", "decodelength", "tokenscompletion",
+        "outputusage", "tokencountcompletion", "tokensoutput",
     ),
     "id": ("requestid", "id", "reqid", "callid", "traceid", "uuid", "xrequestid"),
     "model": ("model", "modelid", "modelname", "modelgroup", "deployment"),
     "status": ("status", "statuscode", "state", "outcome", "finishstatus"),
+    # of prompts that are told without what a cache gave and what was written to it (Anthropic): those are added
+    "cache_read": ("cachereadinputtokens", "usagecachereadinputtokens", "cachereadtokens"),
+    "cache_write": ("cachecreationinputtokens", "usagecachecreationinputtokens", "cachecreationtokens"),
     "blocks": ("hashids", "blockhashes", "blockids", "prefixhashes"),
 }  # fmt: skip
 _UNIT = re.compile(
@@ -39,6 +46,7 @@ _UNITS = {
     "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "ms": 1e-3, "millis": 1e-3, "milliseconds": 1e-3, "us": 1e-6,
     "microseconds": 1e-6, "ns": 1e-9, "nanoseconds": 1e-9,
 }  # fmt: skip
+_BELOW = ("input", "output")  # roles whose columns may lie in records of any name: attributes.gen_ai.usage.input_tokens
 SYMBOLS = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns"}
 
 
@@ -61,6 +69,12 @@ def unit_of(name: str) -> float | None:
     return _UNITS[found.group(1).lower()] if found else None
 
 
+def _ends_of(name: str) -> list[str]:
+    """What a name with dots ends in: gen_ai.usage.input_tokens gives usageinputtokens, inputtokens."""
+    parts = name.split(".")
+    return [plain("".join(parts[at:])) for at in range(1, len(parts))]
+
+
 def roles_of(names: Sequence[str], named: Mapping[str, str] | None = None) -> Roles:
     """The columns that mean something; what the command line names wins."""
     stems = {name: (plain(_UNIT.sub("", name)), plain(name)) for name in names}
@@ -69,7 +83,20 @@ def roles_of(names: Sequence[str], named: Mapping[str, str] | None = None) -> Ro
         ranked = [(known.index(stem), place, name) for place, (name, both) in enumerate(stems.items())
                   for stem in (both if role == "time" or "/" not in name else both[1:])  # tokens/s are no tokens
                   if stem in known]  # fmt: skip
+        if not ranked and role in _BELOW:
+            ranked = [(known.index(stem), place, name) for place, name in enumerate(names)
+                      for stem in _ends_of(name) if stem in known]  # fmt: skip
         if ranked:
             found[role] = min(ranked)[2]
+    if "time" not in found and "." in found.get("input", ""):  # of a record that holds the tokens, too
+        parts = found["input"].split(".")
+        beside = [(NAMES["time"].index(end), name) for name in names for at in range(1, len(parts))
+                  if name.startswith(begin := ".".join(parts[:at]) + ".")
+                  and (end := plain(name.removeprefix(begin))) in NAMES["time"]]  # fmt: skip
+        if beside:
+            found["time"] = min(beside)[1]
+    if not plain(found.get("input", "")).endswith("inputtokens"):  # prompt tokens hold the cached ones
+        found.pop("cache_read", None)
+        found.pop("cache_write", None)
     found.update(named or {})
     return Roles(of=found, time_unit_s=unit_of(found["time"]) if "time" in found else None)

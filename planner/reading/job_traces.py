@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from planner.reading.columns import plain
+from planner.reading.columns import plain, unit_of
 from planner.reading.inventory import MOST_NODES, Node, told_of
 from planner.reading.job_history import FIRST, MOST_JOBS, History, Job, state_of
 from planner.reading.jsonlines import document_of, head_keys, records_of
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
 from planner.reading.points import number_of
 from planner.reading.reading import Reading, Skips
-from planner.reading.requests import header_of
+from planner.reading.requests import header_of, order_of
 from planner.reading.slurm import elapsed_s
 from planner.reading.source import Source, refused
 from planner.reading.tables import places_of, printable, records_by_role, rows_of, told
-from planner.reading.times import epoch_unit_s, iso_seconds, zone_of
+from planner.reading.times import DayOrder, epoch_unit_s, iso_seconds, zone_of
 
 # role -> plain names of its column, the surest first
 _ROLES: Mapping[str, Sequence[str]] = {
@@ -30,9 +31,18 @@ _ROLES: Mapping[str, Sequence[str]] = {
     "thousandths": ("gpumilli",),  # of one device
     "hundredths": ("plangpu",),  # of one device, of each instance
     "instances": ("instnum",),
-    "submit": ("submittime", "submittedtime", "submissiontime", "submit", "creationtime", "arrivaltime", "timestamp"),
-    "start": ("starttime", "scheduledtime", "start"),
-    "end": ("endtime", "deletiontime", "finishtime", "completiontime", "end"),
+    "submit": (
+        "submittime",
+        "submittedtime",
+        "submissiontime",
+        "submit",
+        "creationtime",
+        "arrivaltime",
+        "timestamp",
+        "submittimems",
+    ),
+    "start": ("starttime", "scheduledtime", "start", "starttimems"),
+    "end": ("endtime", "deletiontime", "finishtime", "completiontime", "end", "endtimems"),
     "seconds": (
         "duration",
         "runtime",
@@ -48,15 +58,20 @@ _ROLES: Mapping[str, Sequence[str]] = {
         "runtimeseconds",
         "elapsedraw",
     ),
-    "hours": ("durationhours", "durationh", "runtimehours", "runtimeh", "durationhrs"),
+    "hours": ("durationhours", "durationh", "durationhrs", "runtimehours", "runtimeh", "elapsedhours"),
     "minutes": ("durationmin", "durationmins", "durationminutes", "runtimemin", "runtimeminutes"),
-    "milliseconds": ("durationms", "runtimems"),
+    "millis": ("durationms", "runtimems"),
     "wait": ("queue", "queuewaits", "queuetime", "waittime", "queuedelay"),
     "state": ("state", "status", "podphase", "jobstatus", "finalstatus"),
     "device": ("gputype", "gpuspec", "gpumodel"),
     "group": ("vc", "virtualcluster", "queuename", "partition", "type", "qos"),
 }
-_UNITS_S = {"seconds": 1.0, "hours": 3600.0, "minutes": 60.0, "milliseconds": 1e-3}  # by the name of the column
+_TIMED = ("submit", "start", "end")
+_UNITS_S = (1.0, 60.0, 3600.0, 1e-3)
+_WORDS = {1.0: "seconds", 60.0: "minutes", 3600.0: "hours", 1e-3: "milliseconds", 1e-6: "microseconds",
+          1e-9: "nanoseconds"}  # fmt: skip
+_MOST_TRIED = 1000  # jobs
+_LENGTHS_S = {"seconds": 1.0, "hours": 3600.0, "minutes": 60.0, "millis": 1e-3}
 _LONGEST_S = 3660 * 86_400.0
 _LATEST_S = 5e9  # of a time: the year 2128, or 158 years into a trace
 _MOST_GPUS = 1_000_000.0
@@ -69,7 +84,7 @@ def _marks(names: Sequence[str]) -> dict[str, bool]:
         "a job": bool({"id", "state"} & set(places)),
         "its accelerators": bool({"gpus", "hundredths"} & set(places)),
         "when it came or started": bool({"submit", "start"} & set(places)),
-        "how long it took, or its end": bool({*_UNITS_S, "end"} & set(places)),
+        "how long it took, or its end": bool({"end", *_LENGTHS_S} & set(places)),
     }
 
 
@@ -86,7 +101,8 @@ def recognise_jobs(source: Source) -> Match:
     if not tokens and {plain(name) for name in names} & {"prompttokens", "inputtokens", "inputlength"}:
         return NOTHING
     marks = _marks(names)
-    return fit(marks, tool="a trace of jobs", ceiling=0.96 if marks["its accelerators"] else 0.7)
+    # what has no accelerators may be calls or builds as well as jobs
+    return fit(marks, tool="a trace of jobs", ceiling=0.96 if marks["its accelerators"] else 0.5)
 
 
 def _rows(source: Source, skipped: Skips) -> Iterator[tuple[int, Mapping[str, str]]]:
@@ -97,6 +113,28 @@ def _rows(source: Source, skipped: Skips) -> Iterator[tuple[int, Mapping[str, st
         yield from records_by_role(source, _ROLES, skipped)
 
 
+def _row_times(source: Source) -> Iterator[str]:
+    for _, row in _rows(source, Skips()):
+        yield from (row[role] for role in _TIMED if role in row)
+
+
+def _unit_of_lengths(source: Source, times: _Times) -> float:
+    """The unit of lengths whose column names none: that in which most of the first jobs end when they end.  [s]"""
+    fits, told_both = Counter[float](), 0
+    for _, row in itertools.islice(_rows(source, Skips()), _MOST_TRIED):
+        try:
+            start, end = (times.of(row.get(role, "")) for role in ("start", "end"))
+        except (ValueError, OverflowError):
+            continue
+        number = number_of(row.get("seconds", ""))
+        if start and end and end > start and number:
+            told_both += 1
+            span = (end - start).total_seconds()
+            fits.update(unit for unit in _UNITS_S if abs(number * unit - span) <= max(0.02 * span, 1.0))
+    best, count = max(fits.items(), key=lambda each: each[1], default=(1.0, 0))
+    return best if count > told_both / 2 and count > fits[1.0] else 1.0
+
+
 def _has(source: Source, role: str) -> bool:
     return role in places_of(header_of(source)[0], _ROLES)
 
@@ -104,10 +142,11 @@ def _has(source: Source, role: str) -> bool:
 class _Times:
     """Times of a trace, of one form: written, epoch counts, or counted from its beginning."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: Asked, order: DayOrder | None = None, named_s: float | None = None) -> None:
         self.zone = zone_of(asked.time_zone)
+        self.order = order or DayOrder()
         self.form = ""
-        self.unit_s = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}.get(asked.time_unit, 1.0)
+        self.unit_s = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}.get(asked.time_unit, named_s or 1.0)
 
     def of(self, text: str) -> datetime | None:
         """A time; `ValueError` for one that is none, or of another form than those before it."""
@@ -115,8 +154,8 @@ class _Times:
         if not text or text in ("-1", "-1.0"):
             return None
         if number is None:
-            form, seconds = "written", iso_seconds(text, self.zone)
-        elif (unit := epoch_unit_s(number)) is not None and self.unit_s == 1.0:
+            form, seconds = "written", iso_seconds(text, self.zone, self.order.day_first)
+        elif (unit := epoch_unit_s(number)) is not None and self.unit_s in (1.0, unit):
             form, seconds = "epoch", number * unit
         else:
             form, seconds = "counted", number * self.unit_s
@@ -133,13 +172,19 @@ def read_jobs(source: Source, asked: Asked) -> Reading:
     reading = Reading(
         kind="job-trace", title="jobs of a cluster", source=source.name, tool="a trace of jobs", of="jobs"
     )
-    times = _Times(asked)
+    names = header_of(source)[0] or [*dict.fromkeys(name for row in records_of(source)[:20] for name in row)]
+    timed = [names[at] for role, at in places_of(names, _ROLES).items() if role in _TIMED]
+    order, named_s = order_of(source, _row_times(source)), next(map(unit_of, timed), None)
+    times = _Times(asked, order, named_s)
+    length_s = _unit_of_lengths(source, _Times(asked, order, named_s))
+    if length_s != 1.0:
+        reading.understood["lengths"] = f"in {_WORDS[length_s]}, as most jobs' begins and ends tell"
     history = History()
     devices: Counter[str] = Counter()
     seen: set[int] = set()
     for line, row in _rows(source, reading.skipped):
         key = hash((row.get("id", ""), row.get("submit", ""), row.get("start", ""), row.get("end", "")))
-        job = _job(row, times)
+        job = _job(row, times, length_s)
         if row.get("id") and key in seen:
             reading.skipped.add("a job that stands twice, by its name and times", line)
         elif isinstance(job, str):
@@ -167,16 +212,16 @@ def read_jobs(source: Source, asked: Asked) -> Reading:
     return reading
 
 
-def _job(row: Mapping[str, str], times: _Times) -> Job | str:
+def _job(row: Mapping[str, str], times: _Times, length_s: float = 1.0) -> Job | str:
     """A job, or why it is none."""
     gpus = _gpus(row)
     if gpus is None:
         return "no number of accelerators"
     try:
-        submit, start, end = (times.of(row.get(role, "")) for role in ("submit", "start", "end"))
+        submit, start, end = (times.of(row.get(role, "")) for role in _TIMED)
     except (ValueError, OverflowError):
         return "a time that is none, or of another form than those before it"
-    seconds, wait = _taken_s(row), number_of(row.get("wait", ""))
+    seconds, wait = _length_s(row, length_s), number_of(row.get("wait", ""))
     if seconds is None and start and end:
         seconds = (end - start).total_seconds()
     if wait is None and submit and start:
@@ -195,11 +240,12 @@ def _job(row: Mapping[str, str], times: _Times) -> Job | str:
                partition=row.get("group", "")[:100])  # fmt: skip
 
 
-def _taken_s(row: Mapping[str, str]) -> float | None:
-    """How long a job took, in the unit that its column names, or written as 1-02:03:04.  [s]"""
-    for role, unit_s in _UNITS_S.items():
-        if (number := number_of(row.get(role, ""))) is not None:
-            return number * unit_s
+def _length_s(row: Mapping[str, str], plain_s: float) -> float | None:
+    """How long a job took, by itself: a number in the unit of its column, or hours, minutes and seconds.  [s]"""
+    for role, unit_s in _LENGTHS_S.items():
+        number = number_of(row.get(role, ""))
+        if number is not None:
+            return number * (plain_s if role == "seconds" else unit_s)
     return elapsed_s(row.get("seconds", ""))
 
 
@@ -219,8 +265,10 @@ def _gpus(row: Mapping[str, str]) -> float | None:
 def _said(reading: Reading, times: _Times) -> None:
     reading.understood["times"] = {
         "written": "as written, in UTC where no zone stands", "epoch": "counted since 1970, in UTC",
-        "counted": "counted from the beginning of the trace, in seconds (--time-unit says another)",
+        "counted": f"counted from the beginning of the trace, in {_WORDS[times.unit_s]} (--time-unit says another)",
     }.get(times.form, "none")  # fmt: skip
+    if times.order.said:
+        reading.understood["times"] += f"; {times.order.said}"
 
 
 def _nothing(source: Source, reading: Reading) -> Exception:

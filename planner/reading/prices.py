@@ -27,6 +27,9 @@ _SHOWN = 30
 _DEAREST = Decimal(10) ** 6  # US dollars of a million tokens
 _COLUMNS = ("input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost",
             "input_cost_per_token_batches", "output_cost_per_token_batches")  # fmt: skip
+_ROUTED = {"input_cost_per_token": "prompt", "output_cost_per_token": "completion",
+           "cache_read_input_token_cost": "input_cache_read"}  # fmt: skip
+_Model = tuple[str, str, str, list[Decimal | None]]  # its name, provider, mode, prices as _COLUMNS  [USD/Mtok]
 
 
 def recognise_models(source: Source) -> Match:
@@ -44,7 +47,7 @@ def read_models(source: Source, asked: Asked) -> Reading:
     document = document_of(source)
     if not isinstance(document, dict):
         raise refused(source, "bad-json", f"{source.name} is no map of models to prices")
-    rows: list[tuple[str, str, str, list[Decimal | None]]] = []
+    rows: list[_Model] = []
     modes: Counter[str] = Counter()
     free = 0
     for number, (model, entry) in enumerate(document.items(), start=1):
@@ -64,6 +67,11 @@ def read_models(source: Source, asked: Asked) -> Reading:
             mode = printable(str(entry.get("mode") or "no mode"), 30)
             modes[mode if mode in modes or len(modes) < 20 else "other"] += 1
             rows.append((str(model)[:300], printable(str(entry.get("litellm_provider", ""))), mode, found))
+    return _models_told(source, reading, rows, modes, free)
+
+
+def _models_told(source: Source, reading: Reading, rows: list[_Model], modes: Counter[str], free: int) -> Reading:
+    """What tokens of models cost, and the whole as a table."""
     if not reading.taken:
         raise refused(source, "nothing-taken", f"no price of {source.name} could be taken", "see what was skipped")
     for mode, count in modes.most_common(10):
@@ -74,7 +82,7 @@ def read_models(source: Source, asked: Asked) -> Reading:
             reading.show(f"{what}, cheapest of chat", float(min(paid)), "USD/Mtok")
             reading.show(f"{what}, dearest of chat", float(max(paid)), "USD/Mtok")
     if free:
-        reading.note(f"{free:,} models cost nothing by this list: it keeps what is not sold by the token at 0, too")
+        reading.note(f"{free:,} models cost nothing by this list: what is not sold by the token stands at 0, too")
     reading.understood["prices"] = "US dollars a million tokens; tiers by length are left out"
     columns = ["model", "provider", "mode", "input", "output", "cached", "batch_input", "batch_output"]
     text = csv_text(columns, ([model, provider, mode, *("" if each is None else each for each in costs)]
@@ -96,6 +104,40 @@ def _per_million(entry: dict[str, Any]) -> list[Decimal | None] | str:
             return "a negative price, or one above a dollar a token"
         found.append(None if cost is None else cost * _MILLION)
     return found
+
+
+def recognise_router(source: Source) -> Match:
+    """Models with a pricing of prompt and completion."""
+    if source.head_text.lstrip()[:1] not in ("{", "["):
+        return NOTHING
+    keys = head_keys(source)
+    marks = {each: each in keys for each in ("id", "pricing", "prompt", "completion", "context_length")}
+    return fit(marks, tool="OpenRouter", ceiling=0.97)
+
+
+def read_router(source: Source, asked: Asked) -> Reading:
+    """As `read_models`, of a list of models with their pricing."""
+    reading = Reading(kind="router-prices", title="prices of models by the token", source=source.name, of="models")
+    document = document_of(source)
+    entries = document.get("data") if isinstance(document, dict) else document
+    rows: list[_Model] = []
+    for number, entry in enumerate(entries if isinstance(entries, list) else (), start=1):
+        pricing = entry.get("pricing") if isinstance(entry, dict) else None
+        if not isinstance(pricing, dict) or not any(
+            pricing.get(_ROUTED[column]) is not None for column in _COLUMNS[:2]
+        ):
+            reading.skipped.add("no price by the token", number)
+        elif number_of(pricing.get("prompt")) == -1:
+            reading.skipped.add("a price that depends on the model that is chosen", number)
+        elif isinstance(found := _per_million({own: pricing.get(name) for own, name in _ROUTED.items()}), str):
+            reading.skipped.add(found, number)
+        elif len(rows) >= _MOST_ROWS:
+            reading.skipped.add(f"more than {_MOST_ROWS:,} models", number)
+        else:
+            reading.taken += 1
+            name = str(entry.get("id") or "")[:300]
+            rows.append((name, printable(name.split("/")[0]), "chat", found))
+    return _models_told(source, reading, rows, Counter(chat=len(rows)), sum(not any(row[3]) for row in rows))
 
 
 _ASSETS = {"id": ("instanceid",), "class": ("assetclass",), "price": ("marketpricehourly",), "region": ("region",),
@@ -344,6 +386,9 @@ KINDS = (
     Kind(name="model-prices", title="prices of models by the token",
          looks_for="JSON of models with input_cost_per_token and litellm_provider (LiteLLM)",
          recognise=recognise_models, read=read_models),
+    Kind(name="router-prices", title="prices of models by the token",
+         looks_for="JSON of models with pricing of prompt and completion (OpenRouter)",
+         recognise=recognise_router, read=read_router),
     Kind(name="asset-prices", title="prices of nodes and devices",
          looks_for="a first line of InstanceID, AssetClass and MarketPriceHourly (OpenCost)",
          recognise=recognise_assets, read=read_assets),

@@ -14,6 +14,7 @@ from planner.spelling import closest
 MODULES = (
     "planner.reading.requests",
     "planner.reading.usage",
+    "planner.reading.engine_logs",
     "planner.reading.benchmarks",
     "planner.reading.bench_tables",
     "planner.reading.bench_reports",
@@ -28,6 +29,7 @@ MODULES = (
     "planner.reading.job_traces",
     "planner.reading.prometheus",
     "planner.reading.bills",
+    "planner.reading.cost_explorer",
     "planner.reading.allocations",
     "planner.reading.prices",
     "planner.reading.price_lists",

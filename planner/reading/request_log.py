@@ -269,6 +269,8 @@ class RequestLog:
             return by_size, "since 1970, by its size"
         if self.tool == "Mooncake":
             return 1e-3, "milliseconds from the start, as Mooncake writes them"
+        if self.tool == "Qwen-Bailian":
+            return 1.0, "seconds from the start, as Qwen-Bailian's traces have them"
         return 1.0, "taken as seconds from the start; --time-unit ms says otherwise"
 
     def _unit(self, middle: float, reading: Reading) -> tuple[float, bool]:
@@ -276,7 +278,8 @@ class RequestLog:
         column = self.roles.of.get("time", "time")
         unit, why = self._unit_of(middle)
         reading.understood["time"] = f"{column}, {SYMBOLS[unit]}: {why}"
-        reading.understood["prompt"] = f"{self.roles.of['input']}, tokens"
+        parts = [self.roles.of[role] for role in ("input", "cache_read", "cache_write") if role in self.roles.of]
+        reading.understood["prompt"] = f"{' + '.join(parts)}, tokens"
         reading.understood["answer"] = f"{self.roles.of['output']}, tokens"
         return unit, middle * unit >= EPOCH_FROM_S
 

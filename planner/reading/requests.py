@@ -23,6 +23,7 @@ from planner.reading.uniform_lines import columns_of
 
 _NEEDED = ("time", "input", "output")
 _SAID = {"time": "a time of each request", "input": "tokens of its prompt", "output": "tokens of its answer"}
+_CACHE = ("cache_read", "cache_write")
 _SEPARATORS = ",;\t|"
 _FAILED = ("error", "fail", "cancel", "abort", "timeout", "rejected")
 _LONGEST_CELL = 131_072
@@ -30,6 +31,7 @@ _LONGEST_CELL = 131_072
 _TOOLS: Sequence[tuple[str, frozenset[str]]] = (
     ("Azure LLM trace", frozenset({"TIMESTAMP", "ContextTokens", "GeneratedTokens"})),
     ("BurstGPT", frozenset({"Request tokens", "Response tokens", "Log Type"})),
+    ("Qwen-Bailian", frozenset({"chat_id", "timestamp", "input_length", "output_length", "hash_ids"})),
     ("Mooncake", frozenset({"timestamp", "input_length", "output_length", "hash_ids"})),
     ("Vidur", frozenset({"arrived_at", "num_prefill_tokens", "num_decode_tokens"})),
     ("SplitwiseSim", frozenset({"prompt_size", "token_size", "arrival_timestamp"})),
@@ -122,7 +124,7 @@ def read_lines(source: Source, asked: Asked) -> Reading:
             _demand_roles(source, roles, names, asked)
             gets = {role: _getter(column) for role, column in roles.of.items()}
             log = RequestLog(source=source, roles=roles, asked=asked, tool=tool_of(names))
-            log.order = _order_of(source, _record_times(source, gets["time"]))
+            log.order = order_of(source, _record_times(source, gets["time"]))
         if log is None or (not numbers and _fast_records(log, records, number, zone)):
             continue
         for line, record in zip(numbers or range(number, number + len(records)), records):
@@ -135,21 +137,23 @@ def read_lines(source: Source, asked: Asked) -> Reading:
 
 
 def _getter(column: str) -> Callable[[Any], Any]:
-    steps = column.split(".")
-    if len(steps) == 1:
+    if "." not in column:
         return lambda record: record.get(column)
-
-    def get(record: Any) -> Any:
-        if column in record:
-            return record[column]
-        for step in steps:
-            record = record.get(step) if isinstance(record, dict) else None
-        return record
-
-    return get
+    return lambda record: _below(record, column)
 
 
-def _order_of(source: Source, times: Iterable[Any]) -> DayOrder:
+def _below(record: Any, column: str) -> Any:
+    """A value by the names of the records that hold it, one after the other; names may have dots themselves."""
+    if not isinstance(record, dict):
+        return None
+    if column in record:
+        return record[column]
+    found = (_below(record[column[:at]], column[at + 1 :]) for at, sign in enumerate(column)
+             if sign == "." and column[:at] in record)  # fmt: skip
+    return next((value for value in found if value is not None), None)
+
+
+def order_of(source: Source, times: Iterable[Any]) -> DayOrder:
     """The order of day and month in all times, which are drawn for it where the head shows a date that needs it."""
     order = DayOrder()
     if has_slashes(source.head_text):
@@ -176,6 +180,10 @@ def _take(
     if "status" in gets and _failed(gets["status"](record)):
         return "its status says that it failed"
     given, made = _tokens(gets["input"](record)), _tokens(gets["output"](record))
+    for role in _CACHE:
+        if role in gets:
+            more = _tokens(gets[role](record))
+            given += more if more > 0 else 0.0
     reason = wrong_tokens(given, made)
     if reason:
         return reason
@@ -227,7 +235,7 @@ def _tokens(value: Any) -> float:
         return math.nan
     try:
         return float(str(value).replace(",", "") if isinstance(value, str) else value)
-    except (ValueError, OverflowError):
+    except (ValueError, TypeError, OverflowError):  # a record, too, is no number
         return math.nan
 
 
@@ -254,7 +262,7 @@ def read_table(source: Source, asked: Asked) -> Reading:
     roles = roles_of(names, asked.columns)
     _demand_roles(source, roles, names, asked)
     log = RequestLog(source=source, roles=roles, asked=asked, tool=tool_of(names))
-    log.order = _order_of(source, _cell_times(source, names.index(roles.of["time"]), separator))
+    log.order = order_of(source, _cell_times(source, names.index(roles.of["time"]), separator))
     reading_skips = Reading(kind="", title="", source="").skipped
     zone = zone_of(asked.time_zone)
     number, file = 1, ""
@@ -278,7 +286,7 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
     from planner.frames import pandas
 
     pd, roles = pandas("plan read"), log.roles.of
-    if "status" in roles or len(set(names)) < len(names):
+    if {"status", *_CACHE} & roles.keys() or len(set(names)) < len(names):
         return False
     wanted = {roles[role]: role for role in ("time", "input", "output", "id") if role in roles}
     if len(wanted) < 3 or b'"' in block:
@@ -305,7 +313,7 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
 def _fast_columns(log: RequestLog, block: bytes, number: int) -> bool:
     """Lines that differ in their numbers alone, in columns, when all of them are sound; else False."""
     roles = log.roles.of
-    found = columns_of(block) if not {"status", "id"} & roles.keys() else None
+    found = columns_of(block) if not {"status", "id", *_CACHE} & roles.keys() else None
     if found is None or not all(roles[role] in found.numbers for role in _NEEDED):
         return False
     blocks = found.lists.get(roles["blocks"]) if "blocks" in roles else None
@@ -325,7 +333,7 @@ def _fast_records(log: RequestLog, records: list[dict[str, Any]], number: int, z
     from planner.frames import pandas
 
     roles = log.roles.of
-    if "status" in roles or any("." in column for column in roles.values()):
+    if {"status", *_CACHE} & roles.keys() or any("." in column for column in roles.values()):
         return False
     try:
         columns = {role: [record[column] for record in records] for role, column in roles.items()}

@@ -1,32 +1,42 @@
-"""Usage by time: reports of providers in buckets, rates by window, lengths without times, and what vLLM prints."""
+"""Usage by time: reports of providers in buckets, rates by window, and lengths without times."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
-import re
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from planner.reading.columns import plain, roles_of
+from planner.reading.decimal_signs import DecimalSign, number_in, signs_of
 from planner.reading.jsonlines import JsonLines, document_of, flat, head_document, head_keys, records_of
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
 from planner.reading.points import number_of
 from planner.reading.reading import Piece, Reading
 from planner.reading.request_log import MODEL, lengths_of, spread_of
-from planner.reading.requests import header_of
+from planner.reading.requests import header_of, order_of
 from planner.reading.source import Source, refused
-from planner.reading.tables import places_of, rows_of
 from planner.reading.times import epoch_unit_s, iso_seconds, zone_of
 
 _DEEP = 12
 _INPUT = ("inputtokens", "ncontexttokenstotal", "prompttokens", "totalinputtokens")
-_OUTPUT = ("outputtokens", "ngeneratedtokenstotal", "completiontokens", "totaloutputtokens")
+# prompts without what a cache held and without what was written to it (Anthropic): those are added
+_FRESH = ("uncachedinputtokens", "usageinputtokensnocache")
+_WRITTEN = ("cachecreationinputtokens", "cachecreationtokens", "cachecreationephemeral1hinputtokens",
+            "cachecreationephemeral5minputtokens",
+            "usageinputtokenscachewrite1h", "usageinputtokenscachewrite5m")  # fmt: skip
+_OUTPUT = ("outputtokens", "ngeneratedtokenstotal", "completiontokens", "totaloutputtokens", "usageoutputtokens")
 _REQUESTS = ("nummodelrequests", "numrequests", "apirequests", "requests", "totalrequests", "nrequests")
-_CACHED = ("inputcachedtokens", "ncachedcontexttokenstotal", "cachereadinputtokens", "cachedtokens")
-_COST = ("cost", "spend", "totalspend", "costusd", "amountvalue")
-_TIME = ("starttime", "timestamp", "aggregationtimestamp", "groupbyday", "date", "day")
+_CACHED = ("inputcachedtokens", "ncachedcontexttokenstotal", "cachereadinputtokens", "cachedtokens",
+           "usageinputtokenscacheread", "cachereadtokens")  # fmt: skip
+_COST = ("cost", "spend", "totalspend", "costusd", "totalcost", "amountvalue")
+_TIME = ("starttime", "startingat", "timestamp", "aggregationtimestamp", "bucketstart", "periodstart", "intervalstart",
+         "groupbyday", "usagedateutc", "date", "day", "hour", "bucket", "time")  # fmt: skip
+_END = ("endtime", "endingat")
+_DAY_S = 86_400.0
 
 
 def _pick(record: dict[str, Any], names: tuple[str, ...]) -> Any:
@@ -38,11 +48,13 @@ def recognise_usage(source: Source) -> Match:
     """Buckets of time with tokens in, tokens out and requests."""
     stems = {plain(key) for key in head_keys(source)} | {plain(name) for name in header_of(source)[0]}
     marks = {
-        "tokens in": bool(stems & set(_INPUT)),
+        "tokens in": bool(stems & {*_INPUT, *_FRESH}),
         "tokens out": bool(stems & set(_OUTPUT)),
         "requests of a bucket": bool(stems & set(_REQUESTS)),
         "a time of the bucket": bool(stems & set(_TIME)),
     }
+    if {"amount", "value", "lineitem", "starttime", "results"} <= stems:
+        return Match(score=0.75, found=("costs by day",), tool="OpenAI costs")
     spend = bool(stems & {"groupbyday", "totalspend", "teams", "spend"}) and "metadata" in stems
     if spend and not all(marks.values()):
         return Match(score=0.75, found=("spend by day",), tool="LiteLLM spend report")
@@ -51,21 +63,45 @@ def recognise_usage(source: Source) -> Match:
 
 
 def _usage_records(value: Any, above: dict[str, Any], depth: int = 0) -> Iterator[dict[str, Any]]:
-    """Records that hold tokens or spend, each with the time of its bucket."""
+    """Records that hold tokens or spend, each with the time of its bucket; of empty buckets the time alone."""
     if depth > _DEEP:
         return
     if isinstance(value, list):
         for each in value:
             yield from _usage_records(each, above, depth + 1)
     elif isinstance(value, dict):
-        own = {str(key): each for key, each in flat(value, 2).items() if not isinstance(each, list | dict)}
-        here = {**above, **{key: each for key, each in own.items() if plain(key) in (*_TIME, "endtime")}}
-        if _pick(own, _INPUT) is not None or (_pick(own, _COST) is not None and not _lists(value)):
+        own = _own(value)
+        times = {key: each for key, each in own.items() if plain(key) in (*_TIME, *_END)}
+        here = {**above, **times}
+        if _tokens_in(own) is not None or (_pick(own, _COST) is not None and not _lists(value)):
             yield {**above, **own}
             return
+        sums = [each for each in value.values() if isinstance(each, dict) and _tokens_in(_own(each)) is not None]
+        if times and len(sums) == 1:  # what stands beside the sum of a bucket divides it anew, by model or by key
+            yield {**here, **_own(sums[0])}
+            return
+        if times and [] in value.values():
+            yield here
         for each in value.values():
             if isinstance(each, list | dict):
                 yield from _usage_records(each, here, depth + 1)
+
+
+def _own(value: dict[str, Any]) -> dict[str, Any]:
+    return {str(key): each for key, each in flat(value, 2).items() if not isinstance(each, list | dict)}
+
+
+def _tokens_in(record: dict[str, Any]) -> float | None:
+    """Tokens of prompts, those from a cache included; None where the record tells none."""
+    given, fresh = number_of(_pick(record, _INPUT)), number_of(_pick(record, _FRESH))
+    written = [number_of(value) or 0.0 for key, value in record.items() if plain(key) in _WRITTEN]
+    if written and "inputtokens" in map(plain, record):  # beside prompt tokens they are a part of those
+        fresh = given
+    elif given is not None or fresh is None:
+        return given
+    if fresh is None:
+        return None
+    return fresh + sum(written) + (number_of(_pick(record, _CACHED)) or 0.0)
 
 
 def _lists(value: dict[str, Any]) -> bool:
@@ -75,45 +111,92 @@ def _lists(value: dict[str, Any]) -> bool:
 def read_usage(source: Source, asked: Asked) -> Reading:
     """Sums of the buckets, and a fleet with their rate and mean lengths."""
     reading = Reading(kind="usage", title="usage by bucket of time", source=source.name, of="buckets")
-    zone = zone_of(asked.time_zone)
-    total = {"input": 0.0, "output": 0.0, "requests": 0.0, "cached": 0.0, "cost": 0.0}
-    begins: list[float] = []
-    ends: list[float] = []
-    costed = False
+    total, untimed = (dict.fromkeys(("input", "output", "requests", "cached", "cost"), 0.0) for _ in range(2))
+    covered = _Covered(source, asked)
+    skipped: list[int] = []  # places of records without a time
     for number, record in enumerate(_rows(source, reading), start=1):
-        given, made = number_of(_pick(record, _INPUT)), number_of(_pick(record, _OUTPUT))
-        cost = number_of(_pick(record, _COST))
+        given, made, cost = _tokens_in(record), number_of(_pick(record, _OUTPUT)), number_of(_pick(record, _COST))
         if given is None and cost is None:
-            reading.skipped.add("neither tokens nor cost", number)
+            if set(map(plain, record)) <= {*_TIME, *_END}:
+                covered.take(record)
+            else:
+                reading.skipped.add("neither tokens nor cost", number)
             continue
         if min(given or 0, made or 0, cost or 0) < 0:
             reading.skipped.add("negative tokens or cost", number)
             continue
+        timed = covered.take(record)
         reading.taken += 1
-        costed = costed or cost is not None
+        if not timed:
+            skipped.append(number)
         for key, value in (("input", given), ("output", made), ("cost", cost),
                            ("requests", number_of(_pick(record, _REQUESTS))),
                            ("cached", number_of(_pick(record, _CACHED)))):  # fmt: skip
-            total[key] += value or 0.0
-        time = _pick(record, _TIME)
-        for value, into in ((time, begins), (record.get("end_time", time), ends)):
-            seconds = number_of(value)
-            try:
-                if seconds is not None and (unit := epoch_unit_s(seconds)):
-                    into.append(seconds * unit)
-                elif isinstance(value, str) and seconds is None:
-                    into.append(iso_seconds(value, zone))
-            except (ValueError, OverflowError):
-                reading.note("some times are not readable: the time that is covered is that of the others")
+            (total if timed else untimed)[key] += value or 0.0
+        covered.costed = covered.costed or cost is not None
     if not reading.taken:
         raise refused(source, "nothing-taken", f"no bucket of {source.name} could be taken", "see the file")
-    _usage_follow(reading, total, begins, ends, asked, source, costed)
+    if len(skipped) == reading.taken:
+        total = untimed
+    elif skipped:
+        reading.taken -= len(skipped)
+        reading.skipped.add("no time that is readable: a sum of the others, or nobody knows when", skipped[0],
+                            len(skipped))  # fmt: skip
+    _usage_follow(reading, total, covered, asked, source)
     return reading
+
+
+class _Covered:
+    """The time that buckets cover, from the begin of the first to the end of the last."""
+
+    def __init__(self, source: Source, asked: Asked) -> None:
+        self._zone = zone_of(asked.time_zone)
+        self._begins: set[float] = set()
+        self._last: float | None = None  # of the ends that are told  [s]
+        self._days = True  # all buckets are named by a day alone
+        self.costed = False
+        self.order = order_of(source, (_pick(record, _TIME) for record in _rows(source, Reading(
+            kind="", title="", source=""))))  # fmt: skip
+
+    def take(self, record: dict[str, Any]) -> bool:
+        """The time of a bucket; False when it has none."""
+        begin, end = (self._seconds(_pick(record, names)) for names in (_TIME, _END))
+        if begin is None:
+            return False
+        self._days = self._days and number_of(text := _pick(record, _TIME)) is None and ":" not in str(text)
+        self._begins.add(begin)
+        if end is not None:
+            self._last = max(end, self._last or end)
+        return True
+
+    def _seconds(self, value: Any) -> float | None:
+        number = number_of(value)
+        try:
+            if number is not None and (unit := epoch_unit_s(number)):
+                return number * unit
+            return iso_seconds(value, self._zone, self.order.day_first) if isinstance(value, str) else None
+        except (ValueError, OverflowError):
+            return None
+
+    def seconds(self) -> tuple[float, str]:
+        """How long it is, and how its end is known.  [s]"""
+        if not self._begins:
+            return 0.0, ""
+        begins = sorted(self._begins)
+        if self._last is not None:
+            return self._last - begins[0], "to the end of the last bucket"
+        if self._days:
+            return begins[-1] - begins[0] + _DAY_S, "of whole days, the last one too"
+        if len(begins) < 2:
+            return 0.0, ""
+        step = min(after - before for before, after in itertools.pairwise(begins))
+        return begins[-1] - begins[0] + step, f"the last bucket taken to be {step:,.9g} s long, as the shortest is"
 
 
 def _rows(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
     names, separator = header_of(source)
     if names:
+        signs = _signs(source, names, separator, reading)
         for number, line in enumerate(source.lines(), start=1):
             if number == 1 or not line.strip():
                 continue
@@ -122,7 +205,7 @@ def _rows(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
             except csv.Error:
                 cells = []
             if len(cells) == len(names):
-                yield dict(zip(names, cells))
+                yield {name: _in_dots(cell, signs.get(name, ".")) for name, cell in zip(names, cells)}
             else:
                 reading.skipped.add("more or fewer cells than columns", number)
         return
@@ -137,22 +220,44 @@ def _rows(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
     yield from _usage_records(document_of(source), {})
 
 
-def _usage_follow(
-    reading: Reading, total: dict[str, float], begins: list[float], ends: list[float], asked: Asked, source: Source,
-    costed: bool,
-) -> None:  # fmt: skip
-    seconds = max(ends) - min(begins) if begins and ends else 0.0
-    reading.show("prompt tokens", total["input"], "tokens")
-    reading.show("answer tokens", total["output"], "tokens")
+def _signs(source: Source, names: list[str], separator: str, reading: Reading) -> dict[str, str]:
+    """The decimal sign of each column of numbers of a table, by all of them."""
+    known = {*_INPUT, *_FRESH, *_WRITTEN, *_OUTPUT, *_REQUESTS, *_CACHED, *_COST}
+    columns = {name: DecimalSign() for name in names if plain(name) in known}
+    for number, line in enumerate(source.lines(), start=1):
+        with contextlib.suppress(csv.Error):
+            for name, cell in zip(names, next(csv.reader([line], delimiter=separator), [])):
+                if name in columns and number > 1:
+                    columns[name].see(cell.strip(), number)
+    signs, said = signs_of(source, columns, separator)
+    if said:
+        reading.understood["numbers"] = said
+    return signs
+
+
+def _in_dots(cell: str, sign: str) -> str:
+    """A cell of a column with a decimal comma, with a dot; others as they are."""
+    number = number_in(cell.strip(), sign) if sign == "," else None
+    return cell if number is None else str(number)
+
+
+def _usage_follow(reading: Reading, total: dict[str, float], covered: _Covered, asked: Asked, source: Source) -> None:
+    seconds, how = covered.seconds()
+    if how:
+        said = f"; {covered.order.said}" if covered.order.said else ""
+        reading.understood["time that is covered"] = how + said
+    reading.show("prompt tokens", total["input"] or None, "tokens")
+    reading.show("answer tokens", total["output"] or None, "tokens")
     reading.show("requests", total["requests"] or None)
     reading.show("time that is covered", seconds or None, "s")
-    if costed:
+    if covered.costed:
         reading.show("cost", total["cost"], "USD, as providers report it")
     if total["cached"] and total["input"]:
         reading.show("prompt tokens from a cache", total["cached"] / total["input"])
     if total["cost"] and total["input"] + total["output"]:
         reading.show("cost of a million tokens", total["cost"] / (total["input"] + total["output"]) * 1e6, "USD")
-    reading.understood["prompt tokens"] = "cached ones included"
+    if total["input"]:
+        reading.understood["prompt tokens"] = "cached ones included"
     if not (seconds > 0 and total["requests"] and total["input"] >= 1 and total["output"] >= 1):
         reading.note("no rate follows: requests, tokens and more than one time are needed")
         return
@@ -298,122 +403,13 @@ def _length_rows(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
         reading.skipped.add(reason, line, count)
 
 
-# vLLM's own log
-
-_ENGINE = re.compile(
-    r"Avg prompt throughput: ([0-9.]+) tokens/s, Avg generation throughput: ([0-9.]+) tokens/s,"
-    r" Running: (\d+) reqs?,(?: Swapped: \d+ reqs?,)? (?:Waiting|Pending): (\d+) reqs?"
-)
-_CACHE = re.compile(r"(?:GPU )?KV cache usage: ([0-9.]+)%")
-_HITS = re.compile(r"[Pp]refix cache hit rate: (?:GPU: )?([0-9.]+)%")
-
-
-def recognise_vllm_log(source: Source) -> Match:
-    """Lines with average throughputs and running requests."""
-    found = bool(_ENGINE.search(source.head_text))
-    begun = bool(re.search(r"vLLM (?:API server )?version|llm_engine|EngineCore", source.head_text))
-    score = 0.96 if found else 0.65 if begun and source.is_text else 0.0
-    return Match(score=score, found=("Avg prompt throughput",) if found else (), missing=() if found else (
-        "lines with Avg prompt throughput",), tool="vLLM")  # fmt: skip
-
-
-def read_vllm_log(source: Source, asked: Asked) -> Reading:
-    """Throughput, running and waiting requests, cache use by the engine's own lines."""
-    reading = Reading(kind="vllm-log", title="log of a vLLM server", source=source.name, tool="vLLM",
-                      of="lines of statistics")  # fmt: skip
-    columns: dict[str, list[float]] = {name: [] for name in ("prompt", "answer", "running", "waiting", "kv", "hits")}
-    for line in source.lines():
-        version = re.search(r"version (\d+\.\d+[\w.+]*)", line[:400]) if "version" in line[:400] else None
-        reading.version = reading.version or (version.group(1) if version else "")
-        match = _ENGINE.search(line[:2000])
-        if match is None:
-            continue
-        reading.taken += 1
-        for name, text in zip(("prompt", "answer", "running", "waiting"), match.groups()):
-            columns[name].append(number_of(text) or 0.0)
-        for name, pattern in (("kv", _CACHE), ("hits", _HITS)):
-            found = pattern.search(line[:2000])
-            if found:
-                columns[name].append(number_of(found.group(1)) or 0.0)
-    if not reading.taken:
-        raise refused(source, "nothing-taken", f"no line of {source.name} holds statistics of the engine",
-                      "run vLLM without --disable-log-stats")  # fmt: skip
-    _engine_shown(reading, columns)
-    reading.note("statistics hold no single requests: the gateway's log gives a trace")
-    return reading
-
-
-def _engine_shown(reading: Reading, columns: Mapping[str, list[float]]) -> None:
-    """Mean and p95 of what an engine says of itself."""
-    for name, label, unit in (("prompt", "prompt tokens", "tokens/s"), ("answer", "answer tokens", "tokens/s"),
-                              ("running", "running at once", "requests"), ("waiting", "waiting", "requests"),
-                              ("kv", "KV cache in use", "%"), ("hits", "prefix cache hits", "%")):  # fmt: skip
-        if columns[name]:
-            reading.show(f"{label}, mean", float(np.mean(columns[name])), unit)
-            reading.show(f"{label}, p95", float(np.percentile(columns[name], 95)), unit)
-
-
-# the same figures as a table
-
-_SERIES = {
-    "time": ("t", "time", "timestamp", "elapsed"),
-    "prompt": ("promptthroughput", "avgpromptthroughput", "prompttoks", "prompttokenspers"),
-    "answer": ("genthroughput", "generationthroughput", "avggenerationthroughput", "gentoks", "generationtokenspers"),
-    "running": ("running", "numrunning", "numrequestsrunning", "runningreqs"),
-    "waiting": ("waiting", "numwaiting", "numrequestswaiting", "waitingreqs", "pending"),
-    "kv": ("kvcachepct", "kvcacheusage", "gpukvcacheusage", "kvcacheusagepct", "gpucacheusage", "kvcacheusageperc"),
-    "hits": ("prefixcachehitrate", "prefixhitrate"),
-}
-
-
-def recognise_series(source: Source) -> Match:
-    """A time with the throughputs of an engine and its running and waiting requests."""
-    places = places_of(header_of(source)[0], _SERIES)
-    return fit({role: role in places for role in ("time", "prompt", "answer", "running", "waiting")}, tool="vLLM",
-               ceiling=0.97)  # fmt: skip
-
-
-def read_series(source: Source, asked: Asked) -> Reading:
-    """Throughput, running and waiting requests, cache use by row."""
-    reading = Reading(kind="engine-series", title="statistics of an engine over time", source=source.name, tool="vLLM",
-                      of="rows")  # fmt: skip
-    columns: dict[str, list[float]] = {role: [] for role in _SERIES}
-    last: float | None = None
-    for line, row in rows_of(source, _SERIES, ("time", "prompt", "answer"), reading.skipped):
-        figures = {role: number_of(cell) for role, cell in row.items()}
-        time = figures.get("time")
-        if any(figures.get(role) is None for role in ("prompt", "answer")):
-            reading.skipped.add("a throughput is missing or no number", line)
-        elif any(value is not None and value < 0 for role, value in figures.items() if role != "time"):
-            reading.skipped.add("a negative figure", line)
-        elif time is not None and last is not None and time < last:
-            reading.skipped.add("a time before the one above it", line)
-        else:
-            last = time if time is not None else last
-            reading.taken += 1
-            for role, value in figures.items():
-                if value is not None:
-                    columns[role].append(value)
-    if not reading.taken:
-        raise refused(source, "nothing-taken", f"no row of {source.name} could be taken", "see what was skipped")
-    _engine_shown(reading, columns)
-    reading.note("statistics hold no single requests: the gateway's log gives a trace")
-    return reading
-
-
 KINDS = (
     Kind(name="usage", title="usage by bucket of time",
-         looks_for="buckets with input tokens, output tokens and requests (OpenAI, Groq, LiteLLM)",
+         looks_for="buckets with input tokens, output tokens and requests (OpenAI, Anthropic, Groq, LiteLLM)",
          recognise=recognise_usage, read=read_usage),
     Kind(name="rate-windows", title="arrival rates by window",
          looks_for="lines with begin, rate, variation of gaps and a fitted family (ServeGen)",
          recognise=recognise_windows, read=read_windows),
     Kind(name="request-lengths", title="lengths of requests, without times",
          looks_for="records with tokens of prompts and no time", recognise=recognise_lengths, read=read_lengths),
-    Kind(name="vllm-log", title="log of a vLLM server",
-         looks_for="lines with Avg prompt throughput and Running requests",
-         recognise=recognise_vllm_log, read=read_vllm_log),
-    Kind(name="engine-series", title="statistics of an engine over time",
-         looks_for="a first line of a time, prompt and generation throughput, running and waiting",
-         recognise=recognise_series, read=read_series),
 )  # fmt: skip

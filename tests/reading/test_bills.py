@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -224,3 +225,81 @@ def test_a_bill_of_json_lines_is_one_too(tmp_path: Path) -> None:
     assert (reading.kind, reading.tool, reading.taken) == ("bill", "FOCUS", 2)
     assert figures(reading)["spend"] == (0.3, "USD")
     assert reading.skipped.reasons == {"the last line, half written": (1, 3)}
+
+
+def test_a_table_of_cost_explorer_has_a_column_for_each_service(tmp_path: Path) -> None:
+    text = (
+        '"Service","EC2-Instances($)","S3($)","EC2-Instances(Hrs)","Total costs($)"\n"Service total","3","1","9","4"\n'
+        '"2026-03-01","1","0.25","3","1.25"\n"2026-03-02","2","","6","2.75"\n"2026-03-03","x","1","6","1"\n'
+    )
+    reading = reading_of(tmp_path, text)
+    found = figures(reading)
+    assert (reading.kind, reading.taken) == ("cost-explorer", 2)
+    assert (found["spend"], found["service EC2-Instances"], found["service S3"]) == (
+        (3.25, "USD"), (3.0, "USD"), (0.25, "USD"))  # fmt: skip
+    assert {why: count for why, (count, _) in reading.skipped.reasons.items()} == {
+        "the sum of the days": 1, "no number for a cost": 1}  # fmt: skip
+    assert any("1 rows have another total" in note for note in reading.notes)
+    alike = "Account,a-1 1($),a-11($),Total costs($)\nAccount total,1,2,3\n2026-03-01,1,2,3\n2026\n"
+    reading = reading_of(tmp_path, alike)
+    assert (figures(reading)["spend"], reading.skipped.count) == ((3.0, "USD"), 2)
+    table_without = tmp_path / "without"
+    table_without.write_text("a,b\n")
+    with pytest.raises(InputError, match="no column Total costs"):
+        read(Source(table_without), None, "cost-explorer-table")
+    only = ",Total cost ($)\nService Total,9\n2026-01-01,4\n2026-02-01,5\n"
+    reading = reading_of(tmp_path, only)
+    assert figures(reading)["service all services"] == (9.0, "USD")
+    assert any("31 days" in note for note in reading.notes)
+
+
+def test_an_answer_of_cost_explorer_is_summed_by_group_and_day(tmp_path: Path) -> None:
+    def period(day: int, *groups: tuple[str, str], total: str = "") -> dict[str, Any]:
+        cost = {"BlendedCost": {"Amount": "7", "Unit": "USD"}}
+        return {"TimePeriod": {"Start": f"2026-03-0{day}", "End": f"2026-03-0{day + 1}"}, "Estimated": day == 2,
+                "Total": {"UnblendedCost": {"Amount": total, "Unit": "USD"}} if total else {},
+                "Groups": [{"Keys": [name], "Metrics": {"UnblendedCost": {"Amount": amount, "Unit": "USD"}, **cost}}
+                           for name, amount in groups]}  # fmt: skip
+
+    periods = [period(1, ("EC2", "1.5"), ("S3", "0.5")), period(2, ("EC2", "2")), period(3, total="4"), period(4)]
+    reading = reading_of(tmp_path, json.dumps({"ResultsByTime": periods, "NextPageToken": "x"}))
+    found = figures(reading)
+    assert (found["spend"], found["group EC2"], found["group all services"]) == (
+        (8.0, "USD"), (3.5, "USD"), (4.0, "USD"))  # fmt: skip
+    assert (reading.taken, reading.skipped.count, reading.understood["spend"]) == (4, 1, "UnblendedCost")
+    assert [note[:22] for note in reading.notes] == ["1 of the lines are est", "further pages follow t"]
+    with pytest.raises(InputError, match="no line of"):
+        reading_of(tmp_path, json.dumps({"ResultsByTime": [period(4)], "Amount": 0, "Unit": 0}))
+
+
+def test_a_table_of_google_s_console_says_its_currency_in_a_column_s_name(tmp_path: Path) -> None:
+    columns = ["Project name", "Service description", "SKU description", "SKU ID", "Cost type", "Usage start date",
+               "Unrounded cost (\N{EURO SIGN})", "Cost (\N{EURO SIGN})"]  # fmt: skip
+    rows = [("p", "Compute Engine", "A2", "s", "Usage", "2026-03-01", "1.2345", "1.23"),
+            ("", "", "", "", "Total", "", "", "1.23")]  # fmt: skip
+    reading = reading_of(tmp_path, table(columns, rows))
+    assert (figures(reading)["spend"], reading.taken, reading.skipped.count) == ((1.2345, "EUR"), 1, 1)
+    assert "credits are lines of their own" in reading.understood["spend"]
+
+
+def test_lines_before_the_names_of_columns_are_passed_over(tmp_path: Path) -> None:
+    columns = "AccountOwnerId,Date,Product,Meter ID,Meter Category,Consumed Quantity,ExtendedCost"
+    text = f"Usage Data Extract,,,,,,\n,,,,,,\n{columns}\no,03/30/2017,P,m,Virtual Machines,24,36.5\n"
+    reading = reading_of(tmp_path, text)
+    assert (reading.tool, reading.taken, reading.skipped.count) == ("Azure", 1, 0)
+    assert figures(reading)["spend"][0] == 36.5
+
+
+def test_sets_of_allocations_are_summed(tmp_path: Path) -> None:
+    def one(day: int) -> dict[str, Any]:
+        return {"name": "ns", "start": f"2026-03-0{day}T00:00:00Z", "end": f"2026-03-0{day + 1}T00:00:00Z",
+                "cpuCost": 1.0, "ramCost": 0.5, "totalCost": 1.5}  # fmt: skip
+
+    sets = [{"allocations": {"ns": one(day)}, "window": {"start": "x"}} for day in (1, 2)]
+    reading = reading_of(tmp_path, json.dumps({"code": 200, "data": {"sets": sets}}))
+    assert (reading.taken, figures(reading)["spend"][0], figures(reading)["days"][0]) == (2, 3.0, 2)
+
+
+def test_a_day_may_be_counted_since_1970() -> None:
+    assert [day_of(each) for each in ("1772323200000", "1772323200", "20260301", "123", "9" * 400)] == [
+        "2026-03-01", "2026-03-01", "2026-03-01", "", ""]  # fmt: skip

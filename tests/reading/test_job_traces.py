@@ -227,3 +227,31 @@ def test_jobs_of_which_no_column_tells_devices_have_no_gpu_hours(tmp_path: Path)
 def test_memory_in_a_list_of_machines_tells_devices_apart(column: str, cell: str, tmp_path: Path) -> None:
     reading = reading_of(tmp_path, table(["hostname", "gpu_count", "gpu_model", column], [("h", 8, "A100", cell)]))
     assert figures(reading)["of them a100-sxm-40gb"] == 8
+
+
+@pytest.mark.parametrize(("column", "cell"), [
+    ("duration", 5400), ("duration_hours", 1.5), ("duration_min", 90), ("duration_ms", 5_400_000),
+    ("duration", "01:30:00"), ("runtime", "0-01:30:00"),
+])  # fmt: skip
+def test_a_length_is_in_the_unit_of_its_column(column: str, cell: object, tmp_path: Path) -> None:
+    text = table(["job_id", "num_gpus", "state", "start_time", column], [("j", 2, "ok", "2026-03-01 10:00:00", cell)])
+    assert figures(reading_of(tmp_path, text))["GPU-hours"] == 3
+
+
+@pytest.mark.parametrize(("begin", "day"), [(1_772_359_200_000, "2026-03-01"), (90_000_000, "1")])
+def test_a_time_is_in_the_unit_of_its_column(begin: int, day: object, tmp_path: Path) -> None:
+    text = table(["job_id", "num_gpus", "state", "submit_time_ms", "start_time_ms", "end_time_ms"],
+                 [("j", 2, "ok", begin, begin + 60_000, begin + 3_660_000)])  # fmt: skip
+    found = figures(reading_of(tmp_path, text))
+    assert (found["GPU-hours"], found["first day"], found["wait before a start, mean"]) == (2, day, 60)
+
+
+@pytest.mark.parametrize(("number", "said"), [(120, "minutes"), (2, "hours"), (7_200_000, "milliseconds"), (7200, "")])
+def test_a_length_without_a_unit_is_held_against_begin_and_end(number: int, said: str, tmp_path: Path) -> None:
+    rows = [(f"j{n}", 2, "ok", f"2026-03-01 0{n}:00:00", f"2026-03-01 0{n + 2}:00:00", number) for n in range(4)]
+    rows.append(("odd", 2, "ok", "2026-03-01 10:00:00", "2026-03-01 10:00:10", number))
+    text = table(["job_id", "num_gpus", "state", "start_time", "end_time", "duration"], rows)
+    reading = reading_of(tmp_path, text)
+    assert figures(reading)["GPU-hours"] == 5 * 2 * 2
+    assert said in reading.understood.get("lengths", "")
+    assert ("lengths" in reading.understood) == bool(said)

@@ -108,11 +108,11 @@ def test_usage_as_a_table(tmp_path: Path) -> None:
     assert (reading.kind, reading.taken) == ("usage", 2)
     assert skips(reading) == {"negative tokens or cost": 1, "neither tokens nor cost": 1,
                               "more or fewer cells than columns": 1}  # fmt: skip
-    assert (found["cost"], found["requests"], found["time that is covered"]) == (6.0, 400, 86_400)
+    assert (found["cost"], found["requests"], found["time that is covered"]) == (6.0, 400, 2 * 86_400)
     (piece,) = reading.pieces
     fleet = piece.fragment["serving"][0]
     assert (fleet["input_tokens"], fleet["output_tokens"]) == (500, 100)
-    assert fleet["qpm"] == pytest.approx(400 / 86_400 * 60, rel=1e-5)
+    assert fleet["qpm"] == pytest.approx(400 / (2 * 86_400) * 60, rel=1e-5)
 
 
 def test_usage_by_line(tmp_path: Path) -> None:
@@ -125,9 +125,58 @@ def test_usage_by_line(tmp_path: Path) -> None:
 
 
 def test_usage_of_one_time_gives_no_rate(tmp_path: Path) -> None:
-    reading = reading_of(tmp_path, table(USAGE, [("2026-05-01", 100, 50_000, 10_000, 1.5)]))
+    reading = reading_of(tmp_path, table(USAGE, [("2026-05-01 00:00:00", 100, 50_000, 10_000, 1.5)]))
     assert not reading.pieces
     assert any("no rate follows" in note for note in reading.notes)
+
+
+def test_usage_of_one_day_covers_that_day(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, table(USAGE, [("5/1/2026", 100, 50_000, 10_000, 1.5)]))
+    assert (figures(reading)["time that is covered"], reading.pieces[0].fragment["serving"][0]["input_tokens"]) == (
+        86_400, 500)  # fmt: skip
+    assert "no day after the 12th tells" in reading.understood["time that is covered"]
+
+
+def test_usage_with_empty_buckets_at_its_ends_covers_them(tmp_path: Path) -> None:
+    full = [{"input_tokens": 1000, "output_tokens": 200, "num_model_requests": 10}]
+    buckets = [{"start_time": 3600 * n, "end_time": 3600 * (n + 1), "results": full if n == 409602 else []}
+               for n in range(409600, 409604)]  # fmt: skip
+    reading = reading_of(tmp_path, json.dumps({"object": "page", "data": buckets}))
+    assert (reading.taken, figures(reading)["time that is covered"], reading.skipped.count) == (1, 4 * 3600, 0)
+
+
+def test_usage_that_a_report_divides_anew_counts_once(tmp_path: Path) -> None:
+    one = {"spend": 1.0, "prompt_tokens": 1000, "completion_tokens": 500, "api_requests": 11}
+    days = [{"date": f"2026-03-0{n}", "metrics": one, "breakdown": {"models": {"m": {"metrics": one}},
+             "api_keys": {"k": {"metrics": one}}}} for n in (1, 2)]  # fmt: skip
+    document = {"results": days, "metadata": {"total_spend": 2.0, "total_prompt_tokens": 2000}}
+    reading = reading_of(tmp_path, json.dumps(document))
+    found = figures(reading)
+    assert (found["prompt tokens"], found["requests"], found["cost"], reading.taken) == (2000, 22, 2.0, 2)
+    assert (found["time that is covered"], reading.skipped.count) == (2 * 86_400, 1)
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_usage_of_prompts_without_cached_ones_gets_them_added(form: str, tmp_path: Path) -> None:
+    if form == "csv":
+        text = table(["usage_date_utc", "usage_input_tokens_no_cache", "usage_input_tokens_cache_write_5m",
+                      "usage_input_tokens_cache_write_1h", "usage_input_tokens_cache_read", "usage_output_tokens"],
+                     [("2026-03-01", 1500, 500, 1000, 2000, 500)])  # fmt: skip
+    else:
+        result = {"uncached_input_tokens": 1500, "cache_read_input_tokens": 2000, "output_tokens": 500,
+                  "cache_creation": {"ephemeral_1h_input_tokens": 1000, "ephemeral_5m_input_tokens": 500}}  # fmt: skip
+        text = json.dumps({"data": [{"starting_at": "2026-03-01T00:00:00Z", "ending_at": "2026-03-02T00:00:00Z",
+                                     "results": [result]}]})  # fmt: skip
+    found = figures(reading_of(tmp_path, text))
+    assert (found["prompt tokens"], found["prompt tokens from a cache"]) == (5000, 0.4)
+    assert (found["answer tokens"], found["time that is covered"]) == (500, 86_400)
+
+
+def test_costs_alone_show_no_tokens(tmp_path: Path) -> None:
+    buckets = [{"start_time": 1736600400, "end_time": 1736604000, "results": [
+        {"amount": {"value": 1.5, "currency": "usd"}, "line_item": None}]}]  # fmt: skip
+    found = figures(reading_of(tmp_path, json.dumps({"object": "page", "data": buckets})))
+    assert found == {"cost": 1.5, "time that is covered": 3600}
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
@@ -210,3 +259,81 @@ def test_a_folder_of_nothing_and_too_many_bytes_are_refused(tmp_path: Path) -> N
     (tmp_path / "a").write_text("12345")
     with pytest.raises(InputError, match="more than 3 bytes"):
         Source(tmp_path / "a").text(3)
+
+
+def test_a_log_of_several_engines_says_what_all_of_them_do(tmp_path: Path) -> None:
+    text = "".join(
+        f"INFO 08-01 10:05:{10 * n} [loggers.py:1] Engine {engine:03d}: Avg prompt throughput: 100.0 tokens/s, Avg"
+        " generation throughput: 50.0 tokens/s, Running: 3 reqs, Waiting: 0 reqs, GPU KV cache usage: 10.0%\n"
+        for n in range(3) for engine in range(4)
+    )  # fmt: skip
+    reading = reading_of(tmp_path, text)
+    found = figures(reading)
+    assert (found["answer tokens, mean"], found["answer tokens of all 4 engines, mean"]) == (50, 200)
+    assert any("are of one of them" in note for note in reading.notes)
+
+
+@pytest.mark.parametrize(("rank", "more"), [("TP0", ""), ("DP0 TP0", " [7]"), ("DP1 TP0", " [7]")])
+def test_a_log_of_sglang(rank: str, more: str, tmp_path: Path) -> None:
+    text = "server_args=ServerArgs(model_path='m')\n" + "".join(
+        f"[2026-03-01 10:00:{10 * n:02d} {rank}] Prefill batch{more}, #new-seq: 2, #new-token: 100, #cached-token: 300,"
+        " token usage: 0.90, #running-req: 0, #queue-req: 9,\n"
+        f"[2026-03-01 10:00:{10 * n:02d} {rank}] Decode batch{more}, #running-req: {n}, #token: 4, token usage: 0.12,"
+        f" cuda graph: True, gen throughput (token/s): {100 * n}.00, #queue-req: 1,\n"
+        for n in range(3)
+    )
+    reading = reading_of(tmp_path, text)
+    found = figures(reading)
+    assert (reading.kind, reading.taken) == ("sglang-log", 6)
+    assert (found["answer tokens, mean"], found["running at once, mean"], found["waiting, mean"]) == (100, 1, 1)
+    assert found["KV cache in use, mean"] == pytest.approx(12)
+    assert found["prompt tokens that were computed, over that time"] == 300 / 20
+    assert found["prefix cache hits, of all prompt tokens"] == 75
+    with pytest.raises(InputError, match="statistics of the engine"):
+        reading_of(tmp_path, "server_args=ServerArgs(model_path='m')\n")
+
+
+def test_a_log_of_sglang_that_prefills_alone(tmp_path: Path) -> None:
+    text = "".join(f"[2026-03-01 10:00:{n:02d} DP0 TP0] Prefill batch. #new-token: 100, #cached-token: 300,"
+                   " token usage: 0.10, #queue-req: 0,\n" for n in range(3))  # fmt: skip
+    reading = reading_of(tmp_path, text)
+    assert (reading.kind, figures(reading)["prefix cache hits, of all prompt tokens"]) == ("sglang-log", 75)
+    assert "answer tokens" not in reading.understood
+
+
+def test_usage_beside_cached_tokens_gets_them_added_and_its_sum_is_none(tmp_path: Path) -> None:
+    one = {
+        "inputTokens": 100,
+        "outputTokens": 500,
+        "cacheCreationTokens": 1000,
+        "cacheReadTokens": 2000,
+        "totalCost": 1,
+    }
+    days = [{"date": f"2026-03-0{n}", **one, "modelBreakdowns": [{"modelName": "m", **one}]} for n in (1, 2)]
+    reading = reading_of(tmp_path, json.dumps({"daily": days, "totals": one}))
+    found = figures(reading)
+    assert (found["prompt tokens"], found["answer tokens"], found["cost"]) == (6200, 1000, 2)
+    assert reading.skipped.count == 1
+
+
+def test_usage_with_a_decimal_comma(tmp_path: Path) -> None:
+    text = (
+        "Date;Requests;Prompt tokens;Completion tokens;Cost\n01.03.2026;10;1.000;500;1,50\n02.03.2026;9;1.000;500;2\n"
+    )
+    reading = reading_of(tmp_path, text)
+    found = figures(reading)
+    assert (found["prompt tokens"], found["answer tokens"], found["cost"]) == (2000, 1000, 3.5)
+    assert reading.understood["numbers"] == "with a decimal comma"
+
+
+@pytest.mark.parametrize(("column", "percent"), [("kv_cache_usage_perc", 50), ("kv_cache_pct", 0.5)])
+def test_a_share_of_the_cache_is_no_percent_of_it(column: str, percent: float, tmp_path: Path) -> None:
+    text = f"timestamp,prompt_throughput,generation_throughput,running,waiting,{column}\n0,100,50,3,1,0.5\n"
+    assert figures(reading_of(tmp_path, text))["KV cache in use, mean"] == percent
+
+
+@pytest.mark.parametrize("name", ["hour", "bucket", "period_start"])
+def test_usage_by_hour(name: str, tmp_path: Path) -> None:
+    rows = [(f"2026-03-01 {n:02d}:00", 10, 1000, 200) for n in (0, 1, 5)]
+    text = table([name, "requests", "input_tokens", "output_tokens"], rows)
+    assert figures(reading_of(tmp_path, text))["time that is covered"] == 6 * 3600

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -180,3 +181,18 @@ def test_what_sky_calls_an_a100_has_40_gb_and_kept_nodes_are_counted(tmp_path: P
     entries = next(piece.fragment["hardware"]["owned"] for piece in reading.pieces if piece.fragment)
     assert {each["shape"] for each in entries} == {"onprem/dgx-a100-40gb", "onprem/dgx-a100-80gb"}
     assert reading.skipped.reasons == {"cordoned or not ready": (1, 7)}
+
+
+def test_a_router_s_models_by_the_token(tmp_path: Path) -> None:
+    models = [{"id": name, "context_length": 8, "pricing": pricing} for name, pricing in (
+        ("a/m", {"prompt": "0.0000025", "completion": "0.00001", "input_cache_read": "0.00000125"}),
+        ("a/free", {"prompt": "0", "completion": "0"}), ("r/auto", {"prompt": "-1", "completion": "-1"}),
+        ("r/pictures", {"image": "1"}), ("b/n", {"prompt": "-0.5", "completion": "1e-6"}),
+    )]  # fmt: skip
+    reading = reading_of(tmp_path, json.dumps({"data": models}))
+    assert (reading.kind, reading.taken) == ("router-prices", 2)
+    assert skips(reading) == {"a price that depends on the model that is chosen": 1, "no price by the token": 1,
+                              "a negative price, or one above a dollar a token": 1}  # fmt: skip
+    first, second = (row.split(",") for row in reading.pieces[0].text.splitlines()[1:])
+    assert first == ["a/free", "a", "chat", "0", "0", "", "", ""]
+    assert (second[:3], [float(cell) for cell in second[3:6]]) == (["a/m", "a", "chat"], [2.5, 10, 1.25])

@@ -276,3 +276,64 @@ def test_a_log_in_utf_16_is_read_as_the_same_in_utf_8(tmp_path: Path, name: str)
         found.append((reading.kind, reading.taken, [str(one) for one in reading.look]))
     assert found[0] == found[1] == found[2]
     assert found[0][1] == 300
+
+
+def _figures(reading: Reading) -> dict[str, object]:
+    return {each.label: each.value for each in reading.look}
+
+
+def test_seconds_of_qwen_bailian_are_no_milliseconds_of_mooncake(tmp_path: Path) -> None:
+    rows = [{"chat_id": n, "parent_chat_id": -1, "timestamp": 1.5 * n, "input_length": 30, "output_length": 10,
+             "turn": 1, "hash_ids": [n, n + 1]} for n in range(5)]  # fmt: skip
+    reading = told(tmp_path, "".join(json.dumps(row) + "\n" for row in rows))
+    assert (reading.tool, _figures(reading)["time"]) == ("Qwen-Bailian", 7.5)
+    assert "seconds" in reading.understood["time"]
+
+
+@pytest.mark.parametrize("dotted", [True, False])
+def test_tokens_lie_in_records_of_any_name(dotted: bool, tmp_path: Path) -> None:
+    tokens = {"gen_ai.usage.input_tokens": 100, "gen_ai.usage.output_tokens": 20}
+    deep = {"attributes": tokens}
+    if not dotted:
+        deep = {"request": {"inputTokenCount": 100}, "answer": {"outputTokenCount": 20}}
+    rows = [{"id": f"r{n}", "start_time": f"2026-03-01T10:00:{n:02d}Z", "end_time": "x", **deep} for n in range(5)]
+    reading = told(tmp_path, "".join(json.dumps(row) + "\n" for row in rows))
+    assert (reading.kind, reading.taken, _figures(reading)["prompt, mean"]) == ("requests-json", 5, 100)
+
+
+@pytest.mark.parametrize("name", ["usage.input_tokens", "usage.prompt_tokens", "input_tokens"])
+def test_prompts_without_cached_tokens_get_them_added(name: str, tmp_path: Path) -> None:
+    *above, last = name.split(".")
+    tokens = {last: 10, "cache_read_input_tokens": 1000, "cache_creation_input_tokens": 500, "output_tokens": 20}
+    rows = [{"time": f"2026-03-01T10:00:{n:02d}Z", **({above[0]: tokens} if above else tokens)} for n in range(5)]
+    reading = told(tmp_path, "".join(json.dumps(row) + "\n" for row in rows))
+    whole = 10 if last == "prompt_tokens" else 1510  # prompt tokens hold the cached ones
+    assert _figures(reading)["prompt, mean"] == whole
+    assert reading.understood["prompt"].count("+") == (2 if whole > 10 else 0)
+
+
+def test_calls_without_accelerators_are_no_jobs(tmp_path: Path) -> None:
+    text = "id,startTime,endTime,promptUnits\n" + "a,2026-03-01T10:00:00Z,2026-03-01T10:00:09Z,5\n" * 3
+    with pytest.raises(InputError, match="of no kind that is read"):
+        told(tmp_path, text)
+
+
+def test_a_time_lies_beside_the_tokens(tmp_path: Path) -> None:
+    rows = [{"_id": str(n), "user": {"created": 5}, "_source": {"@timestamp": f"2026-03-01T10:00:{n:02d}Z", "usage": {
+             "prompt_tokens": 100, "completion_tokens": 20}}} for n in range(5)]  # fmt: skip
+    reading = told(tmp_path, "".join(json.dumps(row) + "\n" for row in rows))
+    assert (reading.kind, reading.taken) == ("requests-json", 5)
+    assert reading.understood["time"].startswith("_source.@timestamp")
+
+
+def test_a_zone_may_stand_in_the_name_of_a_time(tmp_path: Path) -> None:
+    rows = "".join(f'"3/{n}/2026, 2:05:33.123 PM",100,20\n' for n in (1, 28))
+    reading = told(tmp_path, "TimeGenerated [UTC],PromptTokens,CompletionTokens\n" + rows)
+    assert (reading.taken, reading.understood["time"]) == (
+        2, "TimeGenerated [UTC], s: written out, month/day/year")  # fmt: skip
+
+
+def test_a_record_is_no_number_of_tokens(tmp_path: Path) -> None:
+    rows = [{"time": n, "usage": {"input_tokens": {} if n == 3 else 10, "output_tokens": 5}} for n in range(6)]
+    reading = told(tmp_path, "".join(json.dumps(row) + "\n" for row in rows))
+    assert (reading.taken, reading.skipped.reasons) == (5, {"a number of tokens is missing or no number": (1, 4)})

@@ -1,0 +1,223 @@
+"""What engines print of themselves: lines of statistics of vLLM and SGLang, and tables of the same figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from planner.reading.kinds import Asked, Kind, Match, fit
+from planner.reading.points import number_of
+from planner.reading.reading import Reading
+from planner.reading.requests import header_of
+from planner.reading.source import Source, refused
+from planner.reading.tables import places_of, rows_of
+from planner.reading.times import iso_seconds, zone_of
+
+_NO_REQUESTS = "statistics hold no single requests: the gateway's log gives a trace"
+
+# vLLM's own log
+
+_ENGINE = re.compile(
+    r"Avg prompt throughput: ([0-9.]+) tokens/s, Avg generation throughput: ([0-9.]+) tokens/s,"
+    r" Running: (\d+) reqs?,(?: Swapped: \d+ reqs?,)? (?:Waiting|Pending): (\d+) reqs?"
+)
+_NUMBERED = re.compile(r"Engine (\d+): Avg")
+_CACHE = re.compile(r"(?:GPU )?KV cache usage: ([0-9.]+)%")
+_HITS = re.compile(r"[Pp]refix cache hit rate: (?:GPU: )?([0-9.]+)%")
+
+
+def recognise_vllm_log(source: Source) -> Match:
+    """Lines with average throughputs and running requests."""
+    found = bool(_ENGINE.search(source.head_text))
+    begun = bool(re.search(r"vLLM (?:API server )?version|llm_engine|EngineCore", source.head_text))
+    score = 0.96 if found else 0.65 if begun and source.is_text else 0.0
+    return Match(score=score, found=("Avg prompt throughput",) if found else (), missing=() if found else (
+        "lines with Avg prompt throughput",), tool="vLLM")  # fmt: skip
+
+
+def read_vllm_log(source: Source, asked: Asked) -> Reading:
+    """Throughput, running and waiting requests, cache use by the engine's own lines."""
+    reading = Reading(kind="vllm-log", title="log of a vLLM server", source=source.name, tool="vLLM",
+                      of="lines of statistics")  # fmt: skip
+    columns: dict[str, list[float]] = {name: [] for name in ("prompt", "answer", "running", "waiting", "kv", "hits")}
+    engines: set[str] = set()
+    for line in source.lines():
+        version = re.search(r"version (\d+\.\d+[\w.+]*)", line[:400]) if "version" in line[:400] else None
+        reading.version = reading.version or (version.group(1) if version else "")
+        match = _ENGINE.search(line[:2000])
+        if match is None:
+            continue
+        reading.taken += 1
+        engines.update(_NUMBERED.findall(line[:2000]))
+        for name, text in zip(("prompt", "answer", "running", "waiting"), match.groups()):
+            columns[name].append(number_of(text) or 0.0)
+        for name, pattern in (("kv", _CACHE), ("hits", _HITS)):
+            found = pattern.search(line[:2000])
+            if found:
+                columns[name].append(number_of(found.group(1)) or 0.0)
+    if not reading.taken:
+        raise refused(source, "nothing-taken", f"no line of {source.name} holds statistics of the engine",
+                      "run vLLM without --disable-log-stats")  # fmt: skip
+    _engine_shown(reading, columns)
+    _of_several(reading, columns, len(engines))
+    reading.note(_NO_REQUESTS)
+    return reading
+
+
+def _of_several(reading: Reading, columns: Mapping[str, list[float]], engines: int) -> None:
+    """Where engines print one log together, each of them its own lines, what all of them do."""
+    if engines < 2:
+        return
+    reading.note(f"{engines} engines print this log: the figures are of one of them, but where all are named")
+    for name, label, unit in (("prompt", "prompt tokens", "tokens/s"), ("answer", "answer tokens", "tokens/s"),
+                              ("running", "running at once", "requests")):  # fmt: skip
+        if columns[name]:
+            reading.show(f"{label} of all {engines} engines, mean", engines * float(np.mean(columns[name])), unit)
+
+
+def _engine_shown(reading: Reading, columns: Mapping[str, list[float]]) -> None:
+    """Mean and p95 of what an engine says of itself."""
+    for name, label, unit in (("prompt", "prompt tokens", "tokens/s"), ("answer", "answer tokens", "tokens/s"),
+                              ("running", "running at once", "requests"), ("waiting", "waiting", "requests"),
+                              ("kv", "KV cache in use", "%"), ("hits", "prefix cache hits", "%")):  # fmt: skip
+        if columns[name]:
+            reading.show(f"{label}, mean", float(np.mean(columns[name])), unit)
+            reading.show(f"{label}, p95", float(np.percentile(columns[name], 95)), unit)
+
+
+# SGLang's own log: a line each prefill, and one each so many steps of decoding
+
+_PREFILL = re.compile(r"Prefill batch.*?#new-token: (\d+), #cached-token: (\d+)")
+_DECODE = re.compile(r"Decode batch.*?#running-req: (\d+).*?gen throughput \(token/s\): ([0-9.]+)")
+_HELD = re.compile(r"token usage: ([0-9.]+)")
+_QUEUED = re.compile(r"#queue-req: (\d+)")
+_RANK = re.compile(r"\bDP(\d+)\b")
+_AT = re.compile(r"^\[(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
+
+
+def recognise_sglang_log(source: Source) -> Match:
+    """Lines of prefill and decode batches."""
+    found = {"Prefill batch": _PREFILL, "Decode batch": _DECODE}
+    there = tuple(name for name, pattern in found.items() if pattern.search(source.head_text))
+    begun = "server_args=ServerArgs(" in source.head_text
+    return Match(score=0.96 if there else 0.65 if begun else 0.0, found=there, tool="SGLang",
+                 missing=() if there else ("lines with Decode batch",))  # fmt: skip
+
+
+def read_sglang_log(source: Source, asked: Asked) -> Reading:
+    """Throughput while it decodes, running and waiting requests, cache use and hits by the engine's own lines."""
+    reading = Reading(kind="sglang-log", title="log of an SGLang server", source=source.name, tool="SGLang",
+                      of="lines of statistics")  # fmt: skip
+    columns: dict[str, list[float]] = {name: [] for name in ("prompt", "answer", "running", "waiting", "kv", "hits")}
+    ranks: set[str] = set()
+    times: list[float] = []
+    fresh = cached = 0
+    for line in source.lines():
+        text = line[:2000]
+        prefill, decode = _PREFILL.search(text), _DECODE.search(text)
+        if not (prefill or decode):
+            continue
+        reading.taken += 1
+        ranks.update(_RANK.findall(text))
+        at = _AT.match(text)
+        if at:
+            times.append(iso_seconds(at.group(1), zone_of("")))
+        if prefill:
+            fresh, cached = fresh + int(prefill.group(1)), cached + int(prefill.group(2))
+        elif decode:
+            for name, figure in (("running", decode.group(1)), ("answer", decode.group(2))):
+                columns[name].append(number_of(figure) or 0.0)
+            for name, pattern, scale in (("kv", _HELD, 100.0), ("waiting", _QUEUED, 1.0)):
+                found = pattern.search(text)
+                if found:
+                    columns[name].append((number_of(found.group(1)) or 0.0) * scale)
+    if not reading.taken:
+        raise refused(source, "nothing-taken", f"no line of {source.name} holds statistics of the engine",
+                      "run SGLang with --log-level info")  # fmt: skip
+    _engine_shown(reading, columns)
+    _of_several(reading, columns, len(ranks))
+    seconds = max(times) - min(times) if times else 0.0
+    if seconds > 0:
+        reading.show("time that is covered", seconds, "s")
+        reading.show("prompt tokens that were computed, over that time", fresh / seconds, "tokens/s")
+    if fresh + cached:
+        reading.show("prefix cache hits, of all prompt tokens", 100 * cached / (fresh + cached), "%")
+    if columns["answer"]:
+        reading.understood["answer tokens"] = (
+            "throughput of the lines that are printed while it decodes: pauses have none"
+        )
+    reading.note(_NO_REQUESTS)
+    return reading
+
+
+# the same figures as a table
+
+_SERIES = {
+    "time": ("t", "time", "timestamp", "elapsed"),
+    "prompt": ("promptthroughput", "avgpromptthroughput", "prompttoks", "prompttokenspers"),
+    "answer": ("genthroughput", "generationthroughput", "avggenerationthroughput", "gentoks", "generationtokenspers"),
+    "running": ("running", "numrunning", "numrequestsrunning", "runningreqs"),
+    "waiting": ("waiting", "numwaiting", "numrequestswaiting", "waitingreqs", "pending"),
+    "kv": ("kvcachepct", "kvcacheusage", "gpukvcacheusage", "kvcacheusagepct", "gpucacheusage", "kvcacheusageperc"),
+    "hits": ("prefixcachehitrate", "prefixhitrate"),
+}
+
+
+def recognise_series(source: Source) -> Match:
+    """A time with the throughputs of an engine and its running and waiting requests."""
+    places = places_of(header_of(source)[0], _SERIES)
+    return fit({role: role in places for role in ("time", "prompt", "answer", "running", "waiting")}, tool="vLLM",
+               ceiling=0.97)  # fmt: skip
+
+
+def read_series(source: Source, asked: Asked) -> Reading:
+    """Throughput, running and waiting requests, cache use by row."""
+    reading = Reading(kind="engine-series", title="statistics of an engine over time", source=source.name, tool="vLLM",
+                      of="rows")  # fmt: skip
+    columns: dict[str, list[float]] = {role: [] for role in _SERIES}
+    last: float | None = None
+    for line, row in rows_of(source, _SERIES, ("time", "prompt", "answer"), reading.skipped):
+        figures = {role: number_of(cell) for role, cell in row.items()}
+        time = figures.get("time")
+        if any(figures.get(role) is None for role in ("prompt", "answer")):
+            reading.skipped.add("a throughput is missing or no number", line)
+        elif any(value is not None and value < 0 for role, value in figures.items() if role != "time"):
+            reading.skipped.add("a negative figure", line)
+        elif time is not None and last is not None and time < last:
+            reading.skipped.add("a time before the one above it", line)
+        else:
+            last = time if time is not None else last
+            reading.taken += 1
+            for role, value in figures.items():
+                if value is not None:
+                    columns[role].append(value)
+    if not reading.taken:
+        raise refused(source, "nothing-taken", f"no row of {source.name} could be taken", "see what was skipped")
+    _as_percent(source, reading, columns)
+    _engine_shown(reading, columns)
+    reading.note(_NO_REQUESTS)
+    return reading
+
+
+def _as_percent(source: Source, reading: Reading, columns: dict[str, list[float]]) -> None:
+    """Shares of 1 in percent, where no name says percent and none is above 1."""
+    names = header_of(source)[0]
+    for role, at in places_of(names, _SERIES).items():
+        if role in ("kv", "hits") and columns[role] and "pct" not in names[at].lower() and max(columns[role]) <= 1:
+            columns[role] = [100 * share for share in columns[role]]
+            reading.understood[names[at]] = "shares of 1, as none is above it"
+
+
+KINDS = (
+    Kind(name="vllm-log", title="log of a vLLM server",
+         looks_for="lines with Avg prompt throughput and Running requests",
+         recognise=recognise_vllm_log, read=read_vllm_log),
+    Kind(name="sglang-log", title="log of an SGLang server",
+         looks_for="lines with Prefill batch and Decode batch, #running-req and gen throughput",
+         recognise=recognise_sglang_log, read=read_sglang_log),
+    Kind(name="engine-series", title="statistics of an engine over time",
+         looks_for="a first line of a time, prompt and generation throughput, running and waiting",
+         recognise=recognise_series, read=read_series),
+)  # fmt: skip
