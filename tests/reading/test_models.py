@@ -223,8 +223,8 @@ def shape(hidden: int, inner: int, heads: int, pairs: int, layers: int, words: i
 
 ROUTED = {"moe_intermediate_size": 1408, "num_experts_per_tok": 4}
 DEEPSEEK = {**ROUTED, "n_routed_experts": 64, "n_shared_experts": 2, "first_k_dense_replace": 1}
-# model_type -> sizes and the elements of its checkpoint, as the hub counts them
-PUBLISHED: dict[str, tuple[dict[str, Any], int]] = {
+# model_type -> sizes and the elements of a checkpoint, as its page counts them; remembered, written down before anything was counted
+CHECKPOINTS: dict[str, tuple[dict[str, Any], int]] = {
     "baichuan": (shape(4096, 11008, 32, 32, 32, 125696), 7_505_973_248),
     "cohere2": (shape(4096, 14336, 32, 8, 32, 256000, tie_word_embeddings=True, sliding_window=4096), 8_028_033_024),
     "deepseek": (shape(2048, 10944, 16, 16, 28, 102400, **DEEPSEEK), 16_375_728_128),
@@ -251,9 +251,9 @@ PUBLISHED: dict[str, tuple[dict[str, Any], int]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("family", PUBLISHED)
+@pytest.mark.parametrize("family", CHECKPOINTS)
 def test_families_without_a_preset_are_counted_as_published(family: str, tmp_path: Path) -> None:
-    sizes, published = PUBLISHED[family]
+    sizes, published = CHECKPOINTS[family]
     found = figures(read_of(tmp_path, {"model_type": family, **sizes}))
     assert found["parameters"] == pytest.approx(published, rel=3e-5)  # biases of a head of words are left out
 
