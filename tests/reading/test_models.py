@@ -223,7 +223,7 @@ def shape(hidden: int, inner: int, heads: int, pairs: int, layers: int, words: i
 
 ROUTED = {"moe_intermediate_size": 1408, "num_experts_per_tok": 4}
 DEEPSEEK = {**ROUTED, "n_routed_experts": 64, "n_shared_experts": 2, "first_k_dense_replace": 1}
-# model_type -> sizes and the elements of a checkpoint, as its page counts them; remembered, written down before anything was counted
+# model_type -> sizes and the elements of a checkpoint as its page counts them: from memory, before anything was counted
 CHECKPOINTS: dict[str, tuple[dict[str, Any], int]] = {
     "baichuan": (shape(4096, 11008, 32, 32, 32, 125696), 7_505_973_248),
     "cohere2": (shape(4096, 14336, 32, 8, 32, 256000, tie_word_embeddings=True, sliding_window=4096), 8_028_033_024),
