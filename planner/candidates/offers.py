@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from planner.candidates.ledger import Ledger
@@ -13,6 +12,7 @@ from planner.candidates.sellers import demand_sold, is_seller, with_promise
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches, find_shape
 from planner.catalog.model import Catalog, Device, Grid, Offer, Provenance, Shape
+from planner.catalog.names import provider_matches
 from planner.catalog.regions import region_matches
 from planner.estimate.bill import Bill, bill_of
 from planner.estimate.market import METERED, is_own_contract
@@ -299,7 +299,7 @@ def quota_matches(site: Site, quota: Quota) -> bool:
     offer = site.offer
     if offer.price_model not in METERED and offer.price_model != quota.price_model:
         return False  # "owned" is a price model of its own; what is reserved counts where a quota names it
-    if quota.provider and not fnmatchcase(offer.provider, quota.provider):
+    if quota.provider and not provider_matches(offer.provider, quota.provider):
         return False
     if quota.device and not device_matches(site.device, quota.device):
         return False
@@ -310,7 +310,7 @@ def quota_matches(site: Site, quota: Quota) -> bool:
 
 def is_at(site: Site, place: SiteLimit) -> bool:
     """Whether a site stands where a limit holds."""
-    if place.provider and not fnmatchcase(site.offer.provider, place.provider):
+    if place.provider and not provider_matches(site.offer.provider, place.provider):
         return False
     return place.region is None or region_matches(site.offer, place.region)
 

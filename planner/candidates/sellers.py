@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 
 from planner.catalog.given import GIVEN
 from planner.catalog.model import Catalog, Offer
-from planner.catalog.names import device_matches
+from planner.catalog.names import device_matches, provider_matches
 from planner.errors import InputError, Problem
 from planner.estimate.market import is_own_contract
 from planner.scenario.schema import Hardware
@@ -83,7 +82,7 @@ def _unasked(offer: Offer, hardware: Hardware, catalog: Catalog) -> bool:
     seller = catalog.providers.get(offer.provider)
     if seller is None or seller.kind != MARKETPLACE or _own(offer):
         return False
-    return not any(pattern != "*" and fnmatchcase(offer.provider, pattern.lower()) for pattern in hardware.providers)
+    return not any(pattern != "*" and provider_matches(offer.provider, pattern) for pattern in hardware.providers)
 
 
 def _own(offer: Offer) -> bool:
@@ -92,7 +91,7 @@ def _own(offer: Offer) -> bool:
 
 
 def _covered(provider: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(provider, pattern.lower()) for pattern in patterns)
+    return any(provider_matches(provider, pattern) for pattern in patterns)
 
 
 def demand_sold(hardware: Hardware, catalog: Catalog, allowed: Mapping[str, bool]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from planner.architecture.load import load_model as load_architecture
 from planner.architecture.model import Architecture
 from planner.catalog.load import find_shape, match_devices
 from planner.catalog.model import Catalog
+from planner.catalog.names import provider_matches
 from planner.catalog.regions import region_matches
 from planner.errors import InputError, Problem
 from planner.scenario.schema import Discount, ModelRef, Quota, Scenario, SiteLimit
@@ -125,7 +125,7 @@ def _unmatched_providers(scenario: Scenario, catalog: Catalog) -> list[Problem]:
     return [
         _unknown(scenario, path, "provider", name, known)
         for path, name in named
-        if name and not any(fnmatchcase(one, name.lower()) for one in known)
+        if name and not any(provider_matches(one, name) for one in known)
     ]
 
 

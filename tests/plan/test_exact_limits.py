@@ -63,6 +63,8 @@ def under(count: int, *, where: Catalog | None = None, of: str = f"{TWO}:r1:on_d
         ("hardware.quotas[0]", {"hardware": {"quotas": [{"device": "plain", "max_devices": 6}]}}),
         ("hardware.quotas[0]", {"hardware": {"quotas": [{"provider": "north", "max_shapes": 3}]}}),
         ("hardware.quotas[0]", {"hardware": {"quotas": [{"region": "r1", "max_shapes": 3}]}}),
+        ("hardware.quotas[0]", {"hardware": {"quotas": [{"provider": "North", "max_shapes": 3}]}}),
+        ("limits.sites[0].power", {"limits": {"sites": [{"provider": "NORTH", "region": "R1", "power": "3 kW"}]}}),
         ("hardware.quotas[0]", {"hardware": {"quotas": [{"price_model": "on_demand", "max_shapes": 3}]}}),
     ],
 )
