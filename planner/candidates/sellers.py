@@ -17,9 +17,12 @@ Judged = tuple[Offer, str]  # an offer, and why it may not be used: "" where it 
 
 def is_seller(offer: Offer, hardware: Hardware) -> bool:
     """Whether a scenario may rent from the provider of an offer; contracts of one's own are with whoever signed."""
-    if is_own_contract(offer) or offer.provider == GIVEN:
-        return True
-    return _covered(offer.provider, hardware.providers) and not _covered(offer.provider, hardware.exclude)
+    return is_own_contract(offer) or offer.provider == GIVEN or is_asked(offer.provider, hardware)
+
+
+def is_asked(provider: str, hardware: Hardware) -> bool:
+    """Whether a provider is among those that a scenario names, and not among those that it leaves out."""
+    return _covered(provider, hardware.providers) and not _covered(provider, hardware.exclude)
 
 
 def with_promise(judged: Sequence[Judged], hardware: Hardware, catalog: Catalog) -> list[Judged]:

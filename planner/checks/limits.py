@@ -20,6 +20,7 @@ from planner.checks.facts import OfferFacts, facts_of_row, jobs_of
 from planner.checks.findings import Finding, cell_findings
 from planner.estimate.market import METERED, OWN_CONTRACT, cap_name
 from planner.scenario.schema import Quota, Scenario, ServingFleet, SiteLimit, TrainingJob
+from planner.scenario.terms import RENTED
 from planner.units import format_duration
 
 if TYPE_CHECKING:
@@ -453,7 +454,7 @@ def _quotas_of(facts: OfferFacts, scenario: Scenario) -> frozenset[int]:
 
 
 def _counts(quota: Quota, facts: OfferFacts) -> bool:
-    """Quotas count what is rented by the hour, contracts where their kind is named, never what is owned."""
+    """Quotas count what is rented, contracts as they are bought, never what is owned."""
     offer: Offer = facts.offer
     asked = (
         facts.owned is None,
@@ -462,4 +463,4 @@ def _counts(quota: Quota, facts: OfferFacts) -> bool:
         quota.price_model is None or offer.price_model == quota.price_model,
         quota.region is None or region_matches(offer, quota.region),
     )
-    return all(asked) and (offer.price_model in METERED or offer.price_model == quota.price_model)
+    return all(asked) and offer.price_model in RENTED

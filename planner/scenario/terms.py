@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
@@ -26,6 +26,7 @@ from planner.scenario.fields import (
 from planner.scenario.part import Part
 
 PriceModel = Literal["on_demand", "spot", "commitment_1y", "commitment_3y", "block", "calendar", "flex"]
+RENTED: tuple[str, ...] = get_args(PriceModel)  # what is owned, and nodes of a pool that contracts pay for, is not
 ProviderKind = Literal["hyperscaler", "cloud", "marketplace"]
 ContractModel = Literal["commitment_1y", "commitment_3y", "block", "calendar", "flex"]
 COMMITMENT_HOURS = {"commitment_1y": 8760.0, "commitment_3y": 26280.0}
@@ -122,7 +123,7 @@ class Data(Part):
 
     name: Name | None = Field(None, description="of the data set; left out: the job's own")
     size_bytes: Size = Field(alias="size", description="size of the data set")
-    at: Pattern = Field(description="provider/region, such as gcp/us-central1")
+    at: Pattern = Field(description="provider/region, such as gcp/us-central1, or a place of your own")
     residency: Many[Pattern] = Field((), description="regions that it may be copied to; left out: all")
     egress_usd_per_gb: TransferPrice | None = Field(
         None, alias="egress", description="price of moving it out of its place; else the catalog's"
