@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from planner.candidates.ledger import Ledger
@@ -13,6 +12,7 @@ from planner.candidates.sellers import demand_sold, is_seller, with_promise
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches, find_shape
 from planner.catalog.model import Catalog, Device, Grid, Offer, Provenance, Shape
+from planner.catalog.names import provider_matches
 from planner.catalog.regions import region_matches
 from planner.estimate.bill import Bill, bill_of
 from planner.estimate.market import METERED, is_own_contract
@@ -20,6 +20,7 @@ from planner.estimate.ownership import hourly_of
 from planner.estimate.resolve import inter_node_rate, usable_bytes
 from planner.scenario.owned import Owned
 from planner.scenario.schema import Hardware, Quota, Scenario, SiteLimit
+from planner.scenario.terms import RENTED
 
 OWNED = "owned"
 FABRIC_BYTES_PER_S = 100e9 / 8  # of each device, one way, from which on guides stretch a replica over machines
@@ -130,6 +131,17 @@ def usable_offers(scenario: Scenario, catalog: Catalog, *, allow_suspect: bool =
         The scenario asks for a price model on which nothing that is allowed is sold.
     """
     return _found(_Asked(catalog=catalog, hardware=scenario.hardware, allow_suspect=allow_suspect)).usable
+
+
+def models_sold(scenario: Scenario, catalog: Catalog) -> set[str]:
+    """Price models on which anything is sold that a scenario allows, by sellers and in regions that it allows."""
+    hardware = scenario.hardware.model_copy(update={"pricing": RENTED})
+    devices = _allowed_devices(hardware, catalog)
+    judged = [
+        (offer, _offer_refusal(offer, hardware, devices[catalog.shapes[offer.shape].device], allow_suspect=True))
+        for offer in catalog.offers
+    ]
+    return {offer.price_model for offer, reason in with_promise(judged, hardware, catalog) if not reason}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -295,11 +307,11 @@ def group_by_physics(sites: Iterable[Site], *, host_memory: bool = False) -> lis
 
 
 def quota_matches(site: Site, quota: Quota) -> bool:
-    """Whether an offer counts against a quota; owned hardware never does, contracts when they are named."""
+    """Whether an offer counts against a quota: contracts as they are bought, what is owned never."""
     offer = site.offer
-    if offer.price_model not in METERED and offer.price_model != quota.price_model:
-        return False  # "owned" is a price model of its own; what is reserved counts where a quota names it
-    if quota.provider and not fnmatchcase(offer.provider, quota.provider):
+    if offer.price_model not in RENTED:
+        return False
+    if quota.provider and not provider_matches(offer.provider, quota.provider):
         return False
     if quota.device and not device_matches(site.device, quota.device):
         return False
@@ -310,7 +322,7 @@ def quota_matches(site: Site, quota: Quota) -> bool:
 
 def is_at(site: Site, place: SiteLimit) -> bool:
     """Whether a site stands where a limit holds."""
-    if place.provider and not fnmatchcase(site.offer.provider, place.provider):
+    if place.provider and not provider_matches(site.offer.provider, place.provider):
         return False
     return place.region is None or region_matches(site.offer, place.region)
 

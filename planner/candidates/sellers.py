@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 
 from planner.catalog.given import GIVEN
 from planner.catalog.model import Catalog, Offer
-from planner.catalog.names import device_matches
+from planner.catalog.names import device_matches, provider_matches
 from planner.errors import InputError, Problem
 from planner.estimate.market import is_own_contract
 from planner.scenario.schema import Hardware
@@ -18,9 +17,12 @@ Judged = tuple[Offer, str]  # an offer, and why it may not be used: "" where it 
 
 def is_seller(offer: Offer, hardware: Hardware) -> bool:
     """Whether a scenario may rent from the provider of an offer; contracts of one's own are with whoever signed."""
-    if is_own_contract(offer) or offer.provider == GIVEN:
-        return True
-    return _covered(offer.provider, hardware.providers) and not _covered(offer.provider, hardware.exclude)
+    return is_own_contract(offer) or offer.provider == GIVEN or is_asked(offer.provider, hardware)
+
+
+def is_asked(provider: str, hardware: Hardware) -> bool:
+    """Whether a provider is among those that a scenario names, and not among those that it leaves out."""
+    return _covered(provider, hardware.providers) and not _covered(provider, hardware.exclude)
 
 
 def with_promise(judged: Sequence[Judged], hardware: Hardware, catalog: Catalog) -> list[Judged]:
@@ -83,7 +85,7 @@ def _unasked(offer: Offer, hardware: Hardware, catalog: Catalog) -> bool:
     seller = catalog.providers.get(offer.provider)
     if seller is None or seller.kind != MARKETPLACE or _own(offer):
         return False
-    return not any(pattern != "*" and fnmatchcase(offer.provider, pattern.lower()) for pattern in hardware.providers)
+    return not any(pattern != "*" and provider_matches(offer.provider, pattern) for pattern in hardware.providers)
 
 
 def _own(offer: Offer) -> bool:
@@ -92,7 +94,7 @@ def _own(offer: Offer) -> bool:
 
 
 def _covered(provider: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(provider, pattern.lower()) for pattern in patterns)
+    return any(provider_matches(provider, pattern) for pattern in patterns)
 
 
 def demand_sold(hardware: Hardware, catalog: Catalog, allowed: Mapping[str, bool]) -> None:

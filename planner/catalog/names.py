@@ -1,4 +1,4 @@
-"""Finds devices and shapes of a catalog by id, alias or pattern."""
+"""Finds devices, shapes and providers of a catalog by id, alias or pattern."""
 
 from __future__ import annotations
 
@@ -38,6 +38,16 @@ def device_matches(device: Device, pattern: str) -> bool:
     "h100-*" and "H100" cover every H100, "a100-sxm" both memory sizes, "l40" not the L40S.
     """
     return _means(device.id, tuple(device.aliases), pattern)
+
+
+@lru_cache(maxsize=16384)  # few providers and few patterns, held against each other for every offer
+def provider_matches(provider: str, pattern: str) -> bool:
+    """Whether a pattern covers a provider; capitals do not matter.
+
+    >>> provider_matches("hyperstack", "HyperStack"), provider_matches("aws", "a*"), provider_matches("aws", "azure")
+    (True, True, False)
+    """
+    return fnmatchcase(provider.lower(), pattern.lower())
 
 
 @lru_cache(maxsize=16384)  # few devices and few patterns, held against each other for every offer

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from planner.carriers import dataclass
 from planner.catalog.model import Device, Offer, Provenance, Shape
-from planner.catalog.names import device_matches
+from planner.catalog.names import device_matches, provider_matches
 from planner.catalog.regions import region_matches
 
 LESS, PLUS = ", less ", ", plus "  # how the source of a changed price goes on
@@ -29,7 +29,7 @@ class OfferPattern:
         """Whether an offer of a device is meant."""
         return (
             (self.offer is None or fnmatchcase(offer.id, self.offer))
-            and (self.provider is None or fnmatchcase(offer.provider, self.provider))
+            and (self.provider is None or provider_matches(offer.provider, self.provider))
             and (self.device is None or device_matches(device, self.device))
             and (self.shape is None or fnmatchcase(offer.shape, self.shape))
             and (self.region is None or region_matches(offer, self.region))

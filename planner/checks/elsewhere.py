@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from planner.catalog.model import Catalog, Offer
+from planner.catalog.names import provider_matches
 from planner.catalog.regions import region_matches
 from planner.checks.exact import exact_cost, exact_rental
 from planner.checks.findings import Finding, cell_findings
@@ -73,9 +73,9 @@ def _due(rows: Sequence[Any], scenario: Scenario, catalog: Catalog) -> Iterator[
 
 def _seller_allowed(name: str, scenario: Scenario) -> bool:
     named, excluded = scenario.hardware.providers, scenario.hardware.exclude
-    if any(fnmatchcase(name, pattern.lower()) for pattern in excluded):
+    if any(provider_matches(name, pattern) for pattern in excluded):
         return False
-    return any(fnmatchcase(name, pattern.lower()) for pattern in named)
+    return any(provider_matches(name, pattern) for pattern in named)
 
 
 def _least(row: Any, sellers: set[str], scenario: Scenario, catalog: Catalog) -> tuple[int, str] | None:

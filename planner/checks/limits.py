@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Offer
+from planner.catalog.names import provider_matches
 from planner.catalog.regions import region_matches
 from planner.checks.calendar import grid_of, held_by
 from planner.checks.cells import energy_cells
@@ -20,6 +20,7 @@ from planner.checks.facts import OfferFacts, facts_of_row, jobs_of
 from planner.checks.findings import Finding, cell_findings
 from planner.estimate.market import METERED, OWN_CONTRACT, cap_name
 from planner.scenario.schema import Quota, Scenario, ServingFleet, SiteLimit, TrainingJob
+from planner.scenario.terms import RENTED
 from planner.units import format_duration
 
 if TYPE_CHECKING:
@@ -347,7 +348,7 @@ def _at(site: SiteLimit, holdings: Sequence[Holding]) -> list[Holding]:
     return [
         holding
         for holding in holdings
-        if (site.provider is None or fnmatchcase(holding.facts.offer.provider, site.provider))
+        if (site.provider is None or provider_matches(holding.facts.offer.provider, site.provider))
         and (site.region is None or region_matches(holding.facts.offer, site.region))
     ]
 
@@ -453,13 +454,13 @@ def _quotas_of(facts: OfferFacts, scenario: Scenario) -> frozenset[int]:
 
 
 def _counts(quota: Quota, facts: OfferFacts) -> bool:
-    """Quotas count what is rented by the hour, contracts where their kind is named, never what is owned."""
+    """Quotas count what is rented, contracts as they are bought, never what is owned."""
     offer: Offer = facts.offer
     asked = (
         facts.owned is None,
-        quota.provider is None or fnmatchcase(offer.provider, quota.provider),
+        quota.provider is None or provider_matches(offer.provider, quota.provider),
         quota.device is None or device_matches(facts.device, quota.device),
         quota.price_model is None or offer.price_model == quota.price_model,
         quota.region is None or region_matches(offer, quota.region),
     )
-    return all(asked) and (offer.price_model in METERED or offer.price_model == quota.price_model)
+    return all(asked) and offer.price_model in RENTED

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from planner.catalog.load import match_devices
 from planner.catalog.model import Catalog
+from planner.catalog.names import provider_matches
 from planner.checks.findings import Finding, cell_findings
 from planner.scenario.schema import Discount, Quota, Scenario
 
@@ -61,6 +61,6 @@ def _due(scenario: Scenario, catalog: Catalog, rows: Any) -> Iterator[dict[str, 
     seen = {"*"}
     for place, provider in providers:
         if provider is not None and provider.lower() not in seen:
-            used = any(fnmatchcase(row["provider"], provider.lower()) for row in rows)
+            used = any(provider_matches(row["provider"], provider) for row in rows)
             yield {"place": place, "name": provider.lower(), "used": used}
         seen.add((provider or "*").lower())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from planner.candidates.calendar import RESERVED
@@ -12,6 +11,7 @@ from planner.candidates.offers import Site, owned_key, provider_key
 from planner.candidates.search import Candidates
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches, find_shape, match_devices
+from planner.catalog.names import provider_matches
 from planner.estimate.resolve import inter_node_rate
 from planner.plan.reasons import cheapest_by
 from planner.units import format_money
@@ -123,7 +123,7 @@ def _things(candidates: Candidates) -> Iterator[_Thing]:
         )
     known = sorted({offer.provider for offer in catalog.offers})
     for place, pattern in _provider_patterns(hardware, scenario.limits.sites):
-        names = tuple(name for name in known if fnmatchcase(name, pattern))
+        names = tuple(name for name in known if provider_matches(name, pattern))
         yield _Thing(
             place=place,
             name=pattern,

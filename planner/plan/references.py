@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from planner.architecture.load import load_model as load_architecture
 from planner.architecture.model import Architecture
 from planner.catalog.load import find_shape, match_devices
 from planner.catalog.model import Catalog
+from planner.catalog.names import provider_matches
 from planner.catalog.regions import region_matches
 from planner.errors import InputError, Problem
 from planner.scenario.schema import Discount, ModelRef, Quota, Scenario, SiteLimit
@@ -100,37 +101,53 @@ def _unmatched_devices(scenario: Scenario, catalog: Catalog) -> list[Problem]:
     return [_unknown(scenario, path, "device", text, known, kinds) for path, text in unmatched]
 
 
-def _unmatched_regions(scenario: Scenario, catalog: Catalog) -> list[Problem]:
-    known = sorted({offer.region for offer in catalog.offers})
-    return [
-        _unknown(scenario, f"hardware.regions[{i}]", "region", text, known)
-        for i, text in enumerate(scenario.hardware.regions)
-        if text != "*" and not any(region_matches(offer, text) for offer in catalog.offers)
-    ]
-
-
-def _unmatched_providers(scenario: Scenario, catalog: Catalog) -> list[Problem]:
-    known = sorted({offer.provider for offer in catalog.offers} | {shape.provider for shape in catalog.shapes.values()})
+def _listed(scenario: Scenario) -> Iterator[tuple[str, Quota | Discount | SiteLimit]]:
+    """What holds for a provider, a region or a provider's region, with its path."""
     listed: tuple[tuple[str, Sequence[Quota | Discount | SiteLimit]], ...] = (
         ("hardware.quotas", scenario.hardware.quotas),
         ("hardware.discounts", scenario.hardware.discounts),
         ("limits.sites", scenario.limits.sites),
     )
-    named: list[tuple[str, str | None]] = [
-        (f"{path}[{i}].provider", one.provider) for path, some in listed for i, one in enumerate(some)
-    ]
+    return ((f"{path}[{i}]", one) for path, some in listed for i, one in enumerate(some))
+
+
+def _unmatched_regions(scenario: Scenario, catalog: Catalog) -> Iterator[Problem]:
+    """Patterns of regions that hold for nothing: of the provider that is named with them, and not the user's own."""
+    hardware = scenario.hardware
+    own = {one.region.lower() for one in hardware.owned if one.region}
+    own |= {one.region.lower() for one in hardware.contracts}
+    named = [(f"hardware.regions[{i}]", "*", text) for i, text in enumerate(hardware.regions)]
+    named += [(f"{path}.region", one.provider or "*", one.region) for path, one in _listed(scenario) if one.region]
+    for path, provider, text in named:
+        there = [offer for offer in catalog.offers if provider_matches(offer.provider, provider)]
+        unsold = provider != "*" and not there  # the provider is the mistake, or sells nothing
+        matched = text == "*" or unsold or any(region_matches(offer, text) for offer in there)
+        if not matched and not any(fnmatchcase(region, text.lower()) for region in own):
+            of = "the catalog" if provider == "*" else provider
+            yield _unknown(scenario, path, "region", text, sorted({offer.region for offer in there}), of=of)
+
+
+def _unmatched_providers(scenario: Scenario, catalog: Catalog) -> list[Problem]:
+    known = sorted({offer.provider for offer in catalog.offers} | {shape.provider for shape in catalog.shapes.values()})
+    named = [(f"{path}.provider", one.provider) for path, one in _listed(scenario)]
     hardware = scenario.hardware
     named += [(f"hardware.providers[{i}]", name) for i, name in enumerate(hardware.providers) if name != "*"]
     named += [(f"hardware.exclude[{i}]", name) for i, name in enumerate(hardware.exclude)]
     return [
         _unknown(scenario, path, "provider", name, known)
         for path, name in named
-        if name and not any(fnmatchcase(one, name.lower()) for one in known)
+        if name and not any(provider_matches(one, name) for one in known)
     ]
 
 
 def _unknown(
-    scenario: Scenario, path: str, what: str, text: str, known: Sequence[str], kinds: Sequence[str] = ()
+    scenario: Scenario,
+    path: str,
+    what: str,
+    text: str,
+    known: Sequence[str],
+    kinds: Sequence[str] = (),
+    of: str = "the catalog",
 ) -> Problem:
     """That nothing is of a name or a pattern, and the nearest names, or patterns of kinds of things."""
     near = suggestions(text, tuple(known)) or (closest(text, kinds) if "*" in text else [])
@@ -138,7 +155,7 @@ def _unknown(
     hint = f"did you mean {' or '.join(near)}?" if near else f"plan catalog list shows every {what}"
     return Problem(
         reference=f"unknown-{what}",
-        message=f"no {what} of the catalog matches '{text}'",
+        message=f"no {what} of {of} matches '{text}'",
         places=(place,) if place else (),
         hint=hint,
     )

@@ -78,7 +78,7 @@ class Quota(Part):
     provider: Pattern | None = Field(None, description="of this provider; left out: of all")
     device: Pattern | None = Field(None, description="for these devices")
     region: Pattern | None = Field(None, description="in these regions")
-    price_model: PriceModel | None = Field(None, description="on this price model")
+    price_model: PriceModel | None = Field(None, description="on this price model; left out: on all, contracts too")
     max_devices: CountOrZero | None = Field(None, description="most devices at any time")
     max_shapes: CountOrZero | None = Field(None, description="most shapes at any time")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
@@ -27,6 +27,7 @@ from planner.scenario.part import Part
 
 ContractModel = Literal["commitment_1y", "commitment_3y", "block", "calendar", "flex"]
 PriceModel = Literal["on_demand", "spot", ContractModel]
+RENTED: tuple[str, ...] = get_args(PriceModel)  # what is owned, and nodes of a pool that contracts pay for, is not
 ProviderKind = Literal["hyperscaler", "cloud", "marketplace"]
 COMMITMENT_HOURS = {"commitment_1y": 8760.0, "commitment_3y": 26280.0}
 RESERVING = (*COMMITMENT_HOURS, "block", "calendar")  # price models that are bought ahead and pay for nodes of a pool
@@ -123,7 +124,7 @@ class Data(Part):
 
     name: Name | None = Field(None, description="of the data set; left out: the job's own")
     size_bytes: Size = Field(alias="size", description="size of the data set")
-    at: Pattern = Field(description="provider/region, such as gcp/us-central1")
+    at: Pattern = Field(description="provider/region, such as gcp/us-central1, or a place of your own")
     residency: Many[Pattern] = Field((), description="regions that it may be copied to; left out: all")
     egress_usd_per_gb: TransferPrice | None = Field(
         None, alias="egress", description="price of moving it out of its place; else the catalog's"

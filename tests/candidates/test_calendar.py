@@ -248,6 +248,10 @@ def test_a_quota_on_demand_counts_whole_periods_too() -> None:
     jobs = [job(failures="none", deadline="3000 s")]
     assert cost(asked(jobs, 3, hardware=fits), own) is not None
     assert cost(asked(jobs, 3, hardware=none), own) is None
+    one, both = ({**hardware, "quotas": [{"max_shapes": most}]} for most in (1, 2))  # of all kinds, at one time
+    assert cost(asked(jobs, 3, hardware=one), own) is None
+    found, solution = solved(asked(jobs, 3, hardware=both), own)
+    assert taken(found, solution, CONTRACT) == [("commitment_1y", 0, 3, 1)]
     two = {**hardware, "quotas": [{"price_model": "commitment_1y", "max_shapes": 0}]}
     found, solution = solved(asked(jobs, 3, hardware=two), own)
     assert taken(found, solution, CONTRACT) == []

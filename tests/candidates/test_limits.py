@@ -138,6 +138,13 @@ def test_power_is_in_milliwatts_rounded_up() -> None:
     assert dense(row, facts)["north/one:us-1:on_demand"] == 2 * 70_300
 
 
+def test_power_of_a_site_counts_there_alone_and_capitals_do_not_matter() -> None:
+    for place in ({"provider": "North"}, {"provider": "NORTH", "region": "US-1"}):
+        facts, (row,) = columns({"limits": {"sites": [{**place, "power": "6 kW"}]}})
+        assert (row.name, row.bound) == ("limits.sites[0].power", 6_000_000)
+        assert set(dense(row, facts)) == set(NORTH)
+
+
 def test_spend_is_the_price_of_the_shapes() -> None:
     facts, (row,) = columns({"limits": {"spend": "$25/h"}})
     assert (row.name, row.bound) == ("limits.spend", 25_000_000)
@@ -158,6 +165,7 @@ BIG = {"north/four:us-1:on_demand": 8, "north/four:us-1:spot": 8, "south/four:eu
         ({"region": "eu-*"}, {"south/four:eu-1:on_demand": 8}),
         ({"region": "de"}, {"south/four:eu-1:on_demand": 8}),
         ({"provider": "nor*"}, NORTH),
+        ({"provider": "North"}, NORTH),
     ],
 )
 def test_quotas_count_what_they_name(quota: dict[str, str], counted: dict[str, int]) -> None:

@@ -123,6 +123,11 @@ def test_a_recalled_price_counts_only_where_it_is_allowed() -> None:
     assert ids(known, allow_recalled=True) == [BIG, CLOUD]
 
 
+def test_capitals_of_a_provider_do_not_lose_a_discount() -> None:
+    changed = market(asked(discounts=[{"provider": "Big", "fraction": "50 %"}]), world())
+    assert {one.id: one.price_microusd_per_hour for one in changed.offers}[BIG] == 20_000_000
+
+
 def test_a_rise_is_a_discount_below_zero() -> None:
     changed = market(asked(discounts=[{"device": "fast", "fraction": "-20 %"}]), world())
     prices = {one.id: (one.price_microusd_per_hour, one.provenance.source) for one in changed.offers}

@@ -107,6 +107,17 @@ def test_other_plans_may_run_on_nodes_of_a_pool() -> None:
     assert references(json.loads(json.dumps(found)), world()) == set()
 
 
+def test_a_quota_that_names_no_price_model_counts_what_is_bought() -> None:
+    """A block for ten days and the same node on demand for two: one at any time, and the table says so."""
+    found = solved(topped().with_({"hardware.quotas": [{"provider": "north", "max_shapes": 1}]}), world())
+    assert {one["kind"] for one in found["contracts"]} == {"block", "on_demand"}
+    assert [one["used"] for one in found["limits"] if one["name"].startswith("hardware.quotas")] == [1]
+    assert references(found, world()) == set()
+    none = api.solve(topped().with_({"hardware.quotas": [{"provider": "north", "max_shapes": 0}]}), world()).document
+    (row,) = none["workloads"][0]["allocations"]
+    assert (none["contracts"], row["provider"]) == ([], "south")
+
+
 # ---- by hand
 
 

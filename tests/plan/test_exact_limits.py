@@ -63,6 +63,8 @@ def under(count: int, *, where: Catalog | None = None, of: str = f"{TWO}:r1:on_d
         ("hardware.quotas[0]", {"hardware": {"quotas": [{"device": "plain", "max_devices": 6}]}}),
         ("hardware.quotas[0]", {"hardware": {"quotas": [{"provider": "north", "max_shapes": 3}]}}),
         ("hardware.quotas[0]", {"hardware": {"quotas": [{"region": "r1", "max_shapes": 3}]}}),
+        ("hardware.quotas[0]", {"hardware": {"quotas": [{"provider": "North", "max_shapes": 3}]}}),
+        ("limits.sites[0].power", {"limits": {"sites": [{"provider": "NORTH", "region": "R1", "power": "3 kW"}]}}),
         ("hardware.quotas[0]", {"hardware": {"quotas": [{"price_model": "on_demand", "max_shapes": 3}]}}),
     ],
 )
@@ -134,13 +136,15 @@ def test_owned_shapes(count: int, beyond: int) -> None:
     assert under(count, of=f"owned:0:{TWO}", hardware={"owned": owned}) == ["hardware.owned[0]"] * beyond
 
 
-def test_owned_and_contracted_shapes_are_not_counted_in_quotas() -> None:
+def test_quotas_count_contracts_as_they_are_bought_and_nothing_that_is_owned() -> None:
     hardware = {
         "owned": [{"shape": TWO, "count": 3, "price": "$1/h"}],
         "quotas": [{"device": "plain", "max_shapes": 1}],
     }
     assert under(3, of=f"owned:0:{TWO}", hardware=hardware) == NONE
-    assert under(3, of=f"{TWO}:r1:block", hardware={"quotas": [{"max_shapes": 1}]}) == NONE
+    assert under(3, of="reserved:north/r1/two", hardware={"quotas": [{"max_shapes": 1}]}) == NONE
+    assert under(3, of=f"{TWO}:r1:block", hardware={"quotas": [{"max_shapes": 1}]}) == ["hardware.quotas[0]"]
+    assert under(3, of=f"{TWO}:r1:block", hardware={"quotas": [{"price_model": "spot", "max_shapes": 1}]}) == NONE
     assert under(1, of=f"{TWO}:r1:spot", hardware={"quotas": [{"max_shapes": 1}]}) == NONE
     assert under(2, of=f"{TWO}:r1:spot", hardware={"quotas": [{"max_shapes": 1}]}) == ["hardware.quotas[0]"]
 

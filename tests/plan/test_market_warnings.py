@@ -9,7 +9,7 @@ import pytest
 
 from planner import api
 from planner.catalog.model import Capacity, Catalog, Provenance, Provider
-from tests.worlds import catalog, device, fleet, offer, scenario, shape
+from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 STATED = Provenance(source="assumed", as_of="2026-11-20", status="inferred")
 
@@ -58,3 +58,87 @@ def test_a_marketplace_is_told_with_the_way_out() -> None:
     (line,) = told(world("marketplace", {}), 1)
     assert line.startswith("north is a marketplace: nobody promises that north/one:r1:on_demand is there")
     assert line.endswith("hardware.exclude: [north] leaves it out")
+
+
+def two_sellers() -> Catalog:
+    """One device: in the north by the hour and for a year, in the south by the hour and on spot."""
+    return catalog(
+        [device()],
+        [shape("north/one"), shape("south/two", devices=2)],
+        [
+            offer("north/one", 1.0), offer("north/one", 0.6, price_model="commitment_1y"),
+            offer("south/two", 2.0, region="r2"), offer("south/two", 1.0, region="r2", price_model="spot"),
+        ],
+    )  # fmt: skip
+
+
+def lines(begin: str, *, data: dict[str, Any] | None = None, horizon: str = "30 days", **hardware: Any) -> list[str]:
+    """Warnings of a job that begin so."""
+    asked = scenario([job("train", tokens="60B", deadline="20 days", data=data)], horizon=horizon, hardware=hardware)
+    document = api.solve(asked, two_sellers()).document
+    assert not [one for one in api.verify(document, two_sellers()) if one.severity == "error"]
+    return [line for line in document["warnings"] if line.startswith(begin)]
+
+
+@pytest.mark.parametrize(
+    ("hardware", "said"),
+    [
+        ({}, []),
+        ({"pricing": ["on_demand", "commitment_1y"]}, []),
+        ({"pricing": ["on_demand", "commitment_1y"], "providers": ["South"]}, ["commitment_1y"]),
+        ({"pricing": ["on_demand", "commitment_1y"], "exclude": ["north"]}, ["commitment_1y"]),
+        ({"pricing": ["on_demand", "spot"], "spot": {"interruptions": "0.01 /h"}, "regions": ["r1"]}, ["spot"]),
+    ],
+)
+def test_price_models_that_no_allowed_seller_has_are_told(hardware: dict[str, Any], said: list[str]) -> None:
+    told = lines("hardware.pricing: ", **hardware)
+    assert [line.partition(" as ")[2].partition(",")[0] for line in told] == said
+    for line, model in zip(told, said):
+        there = "commitment_1y, on_demand" if model == "spot" else "on_demand, spot"
+        own = "" if model == "spot" else "; a price of your own: hardware.contracts"
+        assert line.endswith(f"they are sold as {there}{own}")
+
+
+@pytest.mark.parametrize(
+    ("hardware", "told"),
+    [({}, 0), ({"providers": ["north"]}, 1), ({"exclude": ["sou*"]}, 1), ({"providers": ["SOUTH"]}, 0)],
+)
+def test_a_contract_of_ones_own_with_a_seller_that_is_left_out_is_told(hardware: dict[str, Any], told: int) -> None:
+    mine = {"shape": "south/two", "region": "r2", "price_model": "block", "price": "$0.01/h", "term": "30 days"}
+    assert len(lines("hardware.contracts[0] is used though", contracts=[mine], **hardware)) == told
+
+
+@pytest.mark.parametrize(
+    ("quota", "told"),
+    [
+        ({"max_devices": 2}, 0),
+        ({"max_devices": 1}, 1),
+        ({"max_shapes": 0}, 1),
+        ({"max_devices": 1, "price_model": "on_demand"}, 0),
+        ({"max_devices": 1, "price_model": "block"}, 0),  # it says so itself
+    ],
+)
+def test_a_quota_without_room_for_a_contract_is_told(quota: dict[str, Any], told: int) -> None:
+    mine = {"shape": "south/two", "region": "r2", "price_model": "block", "price": "$0.01/h", "term": "30 days"}
+    found = lines("hardware.contracts[0] is left out: hardware.quotas[0]", contracts=[mine],
+                  quotas=[{"provider": "south", **quota}])  # fmt: skip
+    assert len(found) == told
+
+
+@pytest.mark.parametrize(
+    ("at", "meant"),
+    [
+        ("north/r1", None),
+        ("nroth/r1", "; did you mean north/r1?"),
+        ("north/R1", "; did you mean north/r1"),
+        ("north/elsewhere", "(training[].data.at)"),
+        ("cellar/shelf", None),  # a place of one's own
+        ("owned/hall", None),
+    ],
+)
+def test_data_at_a_place_that_looks_like_one_of_the_catalog_are_told(at: str, meant: str | None) -> None:
+    data = {"size": "1 TB", "at": at, "egress": "$0.01/GB", "storage": "$0.01/GB-month"}
+    hall = {"shape": "north/one", "count": 1, "price": "$9/h", "region": "hall"}
+    told = lines("train: no machine", data=data, owned=[hall])
+    assert len(told) == (meant is not None)
+    assert all(meant is not None and meant in line for line in told)

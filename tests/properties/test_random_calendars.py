@@ -87,7 +87,8 @@ def hardware_of(chance: random.Random) -> dict[str, Any]:
         owned |= {"from": "2026-12-03"} if chance.random() < 0.5 else {}
         found["owned"] = [owned | ({"until": "2026-12-08"} if chance.random() < 0.5 else {})]
     if chance.random() < 0.5:
-        found["quotas"] = [{"provider": "north", "price_model": "on_demand", "max_shapes": chance.choice([0, 1, 2])},
+        kind = chance.choice([{}, {"price_model": "on_demand"}])  # contracts too, or on demand alone
+        found["quotas"] = [{"provider": "north", **kind, "max_shapes": chance.choice([0, 1, 2])},
                            {"price_model": "block", "max_shapes": chance.choice([1, 3])}]  # fmt: skip
     if chance.random() < 0.3:
         found["discounts"] = [{"provider": "north", "fraction": "12 %"}]

@@ -225,7 +225,7 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
         if row["price_status"] == "recalled":
             lines.append(f"{row['offer']}: the price was recalled, not seen")
         lines += [f"{fact}" for fact in _recalled(candidates.catalog.devices[row["device"]])]
-    lines += market_warnings(candidates, workloads)
+    lines += market_warnings(candidates, workloads, [one["offer"] for one in bought["contracts"]])
     return list(dict.fromkeys([*lines, *bought_warnings(bought)]))
 
 

@@ -1,24 +1,39 @@
-"""What a reader should know of the sellers of a plan: who promises nothing, and what is more than one may expect."""
+"""What a reader should know of the market: sellers that promise nothing, what nobody sells, what is nowhere."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
+from typing import get_args
 
-from planner.candidates.offers import quota_matches, site_at
+from planner.candidates.offers import OWNED, models_sold, quota_matches, site_at
+from planner.candidates.placement import data_sets
 from planner.candidates.search import Candidates
-from planner.candidates.sellers import MARKETPLACE
-from planner.catalog.model import Catalog
+from planner.candidates.sellers import MARKETPLACE, is_asked
+from planner.catalog.model import Catalog, Offer
+from planner.estimate.market import OWN_CONTRACT, is_own_contract
 from planner.plan.model.workloads import Workload
 from planner.scenario.schema import Scenario
+from planner.scenario.terms import ContractModel
+from planner.spelling import closest
 
 SHOWN = 5  # grids by name
 OLD_RATE_DAYS = 90  # from which on a rate of a currency may well be another
 
 
-def market_warnings(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator[str]:
-    """Marketplaces that a plan rents from, and devices on demand beyond what a seller of that kind has free."""
+def market_warnings(candidates: Candidates, workloads: Sequence[Workload], bought: Iterable[str]) -> Iterator[str]:
+    """Marketplaces, devices on demand beyond what a seller of that kind has free, and what the market has not.
+
+    Parameters
+    ----------
+    candidates
+        The ways, with their scenario and catalog.
+    workloads
+        As they stand in the plan.
+    bought
+        Ids of the offers that are bought ahead.
+    """
     catalog, scenario = candidates.catalog, candidates.scenario
     held: dict[tuple[str, str, str], int] = defaultdict(int)
     granted = _granted(scenario, catalog)
@@ -36,6 +51,58 @@ def market_warnings(candidates: Candidates, workloads: Sequence[Workload]) -> It
     yield from _old_rates(scenario, catalog)
     yield from _unknown_grids(candidates)
     yield from _devices_alone(candidates, workloads)
+    yield from _unsold(scenario, catalog)
+    rented = {row["offer"] for workload in workloads for row in workload["allocations"]}
+    for offer in filter(is_own_contract, catalog.offers):
+        yield from _own_contract(offer, scenario, catalog, used=offer.id in rented.union(bought))
+    yield from _data_nowhere(scenario, catalog)
+
+
+def _unsold(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
+    """Price models that the scenario names and that nobody whom it allows sells its devices on."""
+    named = scenario.hardware.pricing if "pricing" in scenario.hardware.model_fields_set else ()
+    sold = models_sold(scenario, catalog) if named else set[str]()
+    for model in named if sold else ():
+        if model not in sold:
+            own = "; a price of your own: hardware.contracts" if model in get_args(ContractModel) else ""
+            yield (
+                f"hardware.pricing: no provider and region that is allowed sells the devices as {model}, so that it "
+                f"was not weighed; they are sold as {', '.join(sorted(sold))}{own}"
+            )
+
+
+def _own_contract(offer: Offer, scenario: Scenario, catalog: Catalog, *, used: bool) -> Iterator[str]:
+    """That a contract of the scenario is used though its seller is left out, or that a quota has no room for it."""
+    hardware, site = scenario.hardware, site_at(offer, catalog)
+    name = f"hardware.contracts[{offer.id.removeprefix(OWN_CONTRACT).partition(':')[0]}]"
+    if used and not is_asked(offer.provider, hardware):
+        yield (
+            f"{name} is used though hardware.providers or exclude leaves {offer.provider} out: they say whom one rents "
+            "from anew, and a contract of your own is there; taken out of hardware.contracts, it is not used"
+        )
+    for index, quota in enumerate(hardware.quotas):
+        room = quota.max_shapes != 0 and (quota.max_devices is None or quota.max_devices >= site.shape.devices)
+        if quota.price_model is None and quota_matches(site, quota) and not room:
+            yield (
+                f"{name} is left out: hardware.quotas[{index}] names no price model, counts contracts too, and has no "
+                f"room for one {offer.shape} of {site.shape.devices:,} devices; with price_model: on_demand it counts "
+                "what is on demand alone"
+            )
+
+
+def _data_nowhere(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
+    """Data at a place that looks like one of the catalog and is none; what looks like none is a place of one's own."""
+    places = {f"{offer.provider}/{offer.region}" for offer in catalog.offers}
+    places |= {f"{OWNED}/{one.region or OWNED}" for one in scenario.hardware.owned}
+    providers = {offer.provider for offer in catalog.offers}
+    for wanted in data_sets(scenario):
+        at, near = wanted.data.at, closest(wanted.data.at, sorted(places))
+        if at not in places and (near or wanted.data.provider in providers):
+            meant = f"; did you mean {' or '.join(near)}?" if near else ""
+            yield (
+                f"{', '.join(wanted.jobs)}: no machine of the catalog stands at {at}, where the data lie, so that they "
+                f"are copied wherever they are read (training[].data.at){meant}"
+            )
 
 
 def _devices_alone(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator[str]:
