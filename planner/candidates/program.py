@@ -134,7 +134,9 @@ class Units(NamedTuple):
     max_units: IntArray
 
 
-OPTIONAL = ("role", "place", "level", "spot", "domain", "devices", "pipelined", "plain", "undated", "bounded")
+OPTIONAL = (
+    "role", "place", "level", "spot", "domain", "devices", "delay_ms", "pipelined", "plain", "undated", "bounded",
+)  # fmt: skip
 
 
 def _none() -> IntArray:
@@ -167,6 +169,7 @@ class Program:
     domain: IntArray = field(default_factory=_none)  # failure domain, by number
     # for ties (`planner.candidates.ties`); arrays of length n
     devices: IntArray = field(default_factory=_none)  # of one unit; left out: its nodes
+    delay_ms: IntArray = field(default_factory=_none)  # a running period: by how much it puts off its job; left out: 0
     pipelined: IntArray = field(default_factory=_none)  # of a fleet, in replicas cut into a pipeline; left out: 0
     plain: IntArray = field(default_factory=_none)  # how involved its layout is, times devices; left out: 0
     undated: IntArray = field(default_factory=_none)  # devices at a price of an unknown day; left out: 0

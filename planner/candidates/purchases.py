@@ -20,6 +20,7 @@ from planner.catalog.model import Catalog
 from planner.scenario.schema import Scenario
 
 BOUGHT, COPIES, RUNS = "~bought", "~copies", "~runs:"  # names of their tasks; no workload's name begins so
+LAST = 0.1  # of the way to the last period of a calendar: by how much more a running period there puts off its job
 
 
 @dataclass(slots=True)
@@ -33,13 +34,14 @@ class Bought:
     most: list[int] = field(default_factory=list)  # units
     slots: list[int] = field(default_factory=list)  # run: column of the plan that runs; else -1
     copies: list[int] = field(default_factory=list)  # copy: which one; else -1
+    delays: list[int] = field(default_factory=list)  # run: by how much it puts off the job; else 0  [ms]
     names: list[str] = field(default_factory=list)  # rank among offers: the last tie-breaker
     providers: list[str] = field(default_factory=list)
     segments: list[tuple[str, int]] = field(default_factory=list)  # name of each task and where it ends
 
     def add(
         self, purchase: Purchase, start: int, stop: int, *, name: str, provider: str, most: int, pool: int = NO_POOL,
-        slot: int = -1, copy: int = -1,
+        slot: int = -1, copy: int = -1, delay_ms: int = 0,
     ) -> None:  # fmt: skip
         """One more optional column.
 
@@ -61,6 +63,8 @@ class Bought:
             Of a running period: column of the plan that runs; -1 = it is none.
         copy
             Of a copy of data: which one; -1 = it is none.
+        delay_ms
+            Of a running period: by how much it puts off the mean of those that the job runs in.
         """
         self.purchases.append(purchase)
         self.starts.append(start)
@@ -69,6 +73,7 @@ class Bought:
         self.most.append(most)
         self.slots.append(slot)
         self.copies.append(copy)
+        self.delays.append(delay_ms)
         self.names.append(name)
         self.providers.append(provider)
 
@@ -99,6 +104,11 @@ class Bought:
     def pool(self) -> IntArray:
         """Pool that each supplies."""
         return np.array(self.pools, dtype=np.int64)
+
+    @property
+    def delay_ms(self) -> IntArray:
+        """By how much each puts off its job.  [ms]"""
+        return np.array(self.delays, dtype=np.int64)
 
     @property
     def max_units(self) -> IntArray:
@@ -209,9 +219,15 @@ def _contract(supply: Supply) -> Purchase:
 def _runs(
     bought: Bought, grid: Grid, slots: Slots, slot: int, task: Task, row: int, facts: Sequence[ColumnFacts]
 ) -> None:
-    """The periods in which a plan of an elastic job may run; `row` is that of the plan in the job's table."""
+    """The periods in which a plan of an elastic job may run; `row` is that of the plan in the job's table.
+
+    A later period puts the job off by more than its distance, a little: the last one is when the job ends.
+    """
     offer = facts[int(slots.way[slot])].site.offer
-    for period in range(int(slots.start[slot]), int(slots.stop[slot])):
+    first, span = int(slots.start[slot]), int(slots.span[slot])
+    for period in range(first, int(slots.stop[slot])):
         hours = grid.hours(period, period + 1)
         purchase = Purchase(kind=RUN, offer=offer, workload=task.name, row=row, hours=hours)
-        bought.add(purchase, period, period + 1, name=offer.id, provider=offer.provider, most=task.count, slot=slot)
+        later = (period - first) * (1 + LAST * (period - first) / grid.periods)
+        bought.add(purchase, period, period + 1, name=offer.id, provider=offer.provider, most=task.count, slot=slot,
+                   delay_ms=round(1e3 * grid.period_s * later / span))  # fmt: skip

@@ -9,7 +9,7 @@ devices    fewer devices
 pipelined  fleets: fewer of them in replicas that are cut into a pipeline; more than
            what is asked for is not worth one
 capacity   fleets that carry more requests, each by its own demand
-finish     jobs that end earlier
+finish     jobs that end earlier; one that may pause runs as early as it can
 replicas   more replicas: no single point of failure
 plain      the plainer layout: what guides do not advise against, then fewer kinds of
            parallelism; then data before tensor and experts, those before context, it
@@ -68,7 +68,7 @@ def tie_weights(program: Program, criterion: str) -> IntArray:
     if criterion in ("devices", "pipelined", "plain", "undated"):
         return np.asarray(getattr(program, criterion), dtype=np.int64)
     if criterion == "finish":
-        return six_digits(program.finish_s * 1e3)
+        return six_digits(program.finish_s * 1e3 + program.delay_ms)
     if criterion in GAINED:
         gained, devices = gained_of(program, criterion), program.devices
         most = int((-(-gained // np.maximum(devices, 1))).max(initial=0))  # that a device brings

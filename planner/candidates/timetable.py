@@ -197,6 +197,7 @@ def _program(ways: Ways, grid: Grid, slots: Slots, bought: Bought) -> Program:
         spot=padded(old.spot),
         domain=padded(old.domain),
         devices=padded(old.devices),
+        delay_ms=np.concatenate([np.zeros(len(way), dtype=np.int64), bought.delay_ms]),
         pipelined=padded(old.pipelined),
         plain=padded(old.plain),
         undated=padded(old.undated),

@@ -96,7 +96,7 @@ def _settle(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
             continue
         if run.stop_at is not None and time.monotonic() >= run.stop_at:  # even the model may take a while
             return _cut_short(run, state, Answer(ending=Ending.LIMIT), criterion, late=at > important)
-        found = run.minimise(scope, criterion)
+        found = run.minimise(scope, criterion, state.units)
         late = at > important
         if found.answer.units is None:
             return _cut_short(run, state, found.answer, criterion, late=late)

@@ -115,8 +115,18 @@ class Run:
     ties: bool = False  # plans that are as cheap as the cheapest are asked about afterwards
     ties_s: float = 1.0  # for that, at least
 
-    def minimise(self, scope: Scope, criterion: str) -> Found:
-        """Best value of a linear criterion over a scope; of the cost with all that is left of plans as cheap."""
+    def minimise(self, scope: Scope, criterion: str, given: IntArray | None = None) -> Found:
+        """Best value of a linear criterion over a scope; of the cost with all that is left of plans as cheap.
+
+        Parameters
+        ----------
+        scope
+            All plans that can be the answer.
+        criterion
+            What is minimised.
+        given
+            Units of a plan of the scope, where one is known: the first small model is never without one.
+        """
         known = known_value(scope, criterion) if _any_split(scope) or _any_boxed(scope) else None
         if known is not None:
             known += self._tie(scope, criterion, known)
@@ -143,7 +153,8 @@ class Run:
             value += self._tie(scope, criterion, value)
             first = priced.within(value, priced.ways(value))
         elif priced.relaxation is not None and len(model.columns) > WHOLE:
-            first = scope.only(_most_promising(scope, model, priced.relaxation, BEST))
+            best = _most_promising(scope, model, priced.relaxation, BEST)
+            first = scope.only(best if given is None else best | (given > 0))
         answer = self.ask(first, criterion, model=model if first is scope else None)
         if answer.ending is Ending.INFEASIBLE and first is not scope and priced.relaxation is not None:
             first = scope.only(_most_promising(scope, model, priced.relaxation, WIDER * BEST))

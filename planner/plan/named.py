@@ -9,11 +9,14 @@ from planner.candidates.calendar import RESERVED
 from planner.candidates.ledger import Drop
 from planner.candidates.offers import Site, owned_key, provider_key
 from planner.candidates.search import Candidates
+from planner.candidates.serving import ServingTable
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches, find_shape, match_devices
 from planner.catalog.names import provider_matches
+from planner.estimate.ownership import hourly_of
 from planner.estimate.resolve import inter_node_rate
 from planner.plan.reasons import cheapest_by
+from planner.plan.rows.when import date_after, owned_periods, owned_window_s
 from planner.units import format_money
 
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ SAID = {  # of offers that the scenario itself leaves out
     "spot": "spot, which trains and does not serve (max_spot_share)",
 }
 MENDED = "the rate of one machine, one way, mends that: hardware.assume_inter_node: 400 Gbit/s, say"
+HELD = "a fleet holds its machines for the whole plan"
+IDLE = 0.1  # of the time that owned machines are there: more of it is worth a warning
 RIVALS = 3  # shapes that a warning names
 
 
@@ -85,13 +90,17 @@ def named_of(candidates: Candidates, workloads: Sequence[Workload], *, has_plan:
     found: list[Named] = []
     for thing in _things(candidates):
         rows = [(one["name"], row) for one in workloads for row in one["allocations"] if thing.uses(row)]
-        mine = [way for way in ways if thing.holds(way.site)]
+        away = [] if thing.owned is None else fleets_kept_out(candidates, thing.owned)
+        mine = [way for way in ways if thing.holds(way.site) and way.workload not in away]
         if rows:
             text = _used(candidates, thing, rows)
         elif mine:
             text = _dearer(mine) if has_plan else _able(mine)
         else:
-            text = _impossible(candidates, thing)
+            text = "" if away else _impossible(candidates, thing)
+        if away and thing.owned is not None:
+            gone = f"{', '.join(away)}: {HELD}, and these are there {_window(candidates, thing.owned)}"
+            text = f"{text}; not for {gone}" if text else f"not used: {gone}"
         found.append({"place": thing.place, "name": thing.name, "used": bool(rows), "text": text})
     return found
 
@@ -239,6 +248,46 @@ def _alone(candidates: Candidates, index: int) -> bool:
     owned = scenario.hardware.owned[index]
     shape = find_shape(candidates.catalog, owned.shape)
     return owned.count > 1 and inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s) is None
+
+
+def fleets_kept_out(candidates: Candidates, index: int) -> list[str]:
+    """Fleets that could run on a group of owned machines, were it there for the whole plan; none where it is."""
+    scenario, calendar = candidates.scenario, candidates.calendar
+    if calendar is None or all(owned_periods(scenario, scenario.hardware.owned[index], calendar.edges_s().tolist())):
+        return []
+    tables = {name: table for name, table in candidates.tables.items() if isinstance(table, ServingTable)}
+    return [name for name, table in tables.items() if any(site.owned == index for site in table.sites)]
+
+
+def _window(candidates: Candidates, index: int) -> str:
+    owned = candidates.scenario.hardware.owned[index]
+    dates = ("from", owned.from_date), ("until", owned.until_date)
+    return " ".join(f"{word} {date}" for word, date in dates if date)
+
+
+def idle_warnings(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator[str]:
+    """Owned machines that are there for a part of the plan and mostly idle, where a fleet pays more for others."""
+    scenario = candidates.scenario
+    for index, owned in enumerate(scenario.hardware.owned):
+        away, shape = fleets_kept_out(candidates, index), find_shape(candidates.catalog, owned.shape)
+        begin_s, end_s = owned_window_s(scenario, owned)
+        hours = owned.count * shape.devices * (end_s - begin_s) / 3600.0
+        rows = [(one["name"], row) for one in workloads for row in one["allocations"]]
+        used = sum(row["device_hours"] for _, row in rows if row["offer"].startswith(f"owned:{index}:"))
+        price = hourly_of(owned).price_microusd / shape.devices
+        paying = [
+            name for name, row in rows
+            if name in away and row["price_microusd_per_hour"] > price * row["devices_per_shape"]
+        ]  # fmt: skip
+        if not paying or used >= (1 - IDLE) * hours:
+            continue
+        begin = f"begin: {date_after(scenario, begin_s / 3600.0)}, " if begin_s else ""
+        days = f"{(end_s - begin_s) / 86400.0:.10g} days"
+        yield (
+            f"{owned_key(index)}: {owned.count} × {owned.shape} are idle for {1 - used / hours:.0%} of their time, "
+            f"{_window(candidates, index)}: {HELD}, so that {', '.join(dict.fromkeys(paying))} rents "
+            f"dearer ones; what may move is planned once for those days ({begin}horizon: {days}) and once for the rest"
+        )
 
 
 def network_warnings(candidates: Candidates) -> Iterator[str]:

@@ -69,7 +69,11 @@ class Owned(Part):
         "the region",
     )
     from_date: Date | None = Field(None, alias="from", description="first day that it may be used (wants periods)")
-    until_date: Date | None = Field(None, alias="until", description="day from which it is gone (wants periods)")
+    until_date: Date | None = Field(
+        None,
+        alias="until",
+        description="day from which it is gone (wants periods); a fleet uses what is there for the whole plan",
+    )
 
     @property
     def has_parts(self) -> bool:

@@ -188,6 +188,21 @@ def test_a_job_that_pauses_makes_room() -> None:
     assert solution.cost_microusd == 2 * cost_microusd(2, 1_000_000, 3000 / HOUR_S)
 
 
+def test_a_job_that_may_pause_pauses_for_a_reason_only() -> None:
+    """Three periods at one price: the first ones that there are, save where another job has the nodes."""
+
+    def periods(*jobs: dict[str, Any]) -> list[int]:
+        question = asked(jobs, hardware={"quotas": [{"max_shapes": 2}]})
+        found = enumerate_candidates(question, catalog(), api.load_model)
+        return [period for name, period in running(found, optimize(found.program)) if name == "a"]
+
+    elastic = job("a", deadline="5000 s", failures="none", schedule="elastic")
+    rigid = job("b", start="1000 s", deadline="3000 s", failures="none")
+    assert periods(elastic) == [0, 1, 2]
+    assert periods(elastic | {"start": "2000 s", "deadline": "5000 s"}) == [2, 3, 4]
+    assert periods(elastic | {"deadline": "8000 s"}, rigid) == [0, 4, 5]
+
+
 def test_a_restart_takes_time_of_every_running_period() -> None:
     """3000 s and a hair of work: in periods of which 1, 400 or 600 s go into restarts."""
     own, limit = catalog(), {"quotas": [{"max_shapes": 2}]}

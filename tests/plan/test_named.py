@@ -56,6 +56,30 @@ def test_what_owned_machines_come_too_late_for_is_no_cheaper_way() -> None:
     assert [(row["provider"], row["count"]) for row in workload["allocations"]] == [("owned", 1)]
 
 
+def test_owned_machines_that_a_fleet_outlasts_are_told_with_the_way_out() -> None:
+    """Four days of ten at 5 cents: the job of a day uses them, the fleet rents at a dollar for all ten."""
+    own = catalog([device()], [shape("north/one")], [offer("north/one", 1.0)])
+    owned = {"shape": "north/one", "count": 4, "price": "$0.05/h", "from": "2026-12-05", "until": "2026-12-09"}
+    days = {"begin": "2026-12-01", "horizon": "10 days", "periods": "1 day", "hardware": {"owned": [owned]}}
+    asked = scenario([job("d", tokens="10B", deadline="8 days")], [fleet("chat")], **days)
+    document = api.solve(asked, own).document
+    assert not api.verify(document, own)
+    held = "a fleet holds its machines for the whole plan"
+    there = "from 2026-12-05 until 2026-12-09"
+    kept_out = f"chat: {held}, and these are there {there}"
+    assert line_of(document, "hardware.owned[0]")["text"] == f"used for d; not for {kept_out}"
+    (warning,) = (line for line in document["warnings"] if line.startswith("hardware.owned[0]"))
+    assert warning.startswith("hardware.owned[0]: 4 × north/one are idle for 9")
+    assert f"of their time, {there}: {held}, so that chat rents dearer ones" in warning
+    assert "(begin: 2026-12-05, horizon: 4 days)" in warning
+    alone = scenario([], [fleet("chat")], **days)
+    assert line_of(api.solve(alone, own).document, "hardware.owned[0]")["text"] == f"not used: {kept_out}"
+    there_throughout = alone.with_({"begin": "2026-12-05", "horizon": "4 days"})
+    document = api.solve(there_throughout, own).document
+    assert line_of(document, "hardware.owned[0]")["text"] == "used for chat"
+    assert not any(line.startswith("hardware.owned[0]") for line in document["warnings"])
+
+
 @pytest.mark.parametrize(("parameters", "outside"), [(671.02e9, False), (677e9, False), (700e9, True), (125e6, False)])
 def test_what_lies_a_hundredth_outside_the_measurements_is_no_warning(parameters: float, outside: bool) -> None:
     """ "671 B parameters (126 M to 671 B)" is read by nobody."""
