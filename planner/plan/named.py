@@ -13,7 +13,7 @@ from planner.candidates.search import Candidates
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches, find_shape, match_devices
 from planner.estimate.resolve import inter_node_rate
-from planner.plan.reasons import cheapest_by
+from planner.plan.reasons import cheapest_by, left_out_by
 from planner.units import format_money
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class _Way:
     site: Site
     shapes: int
     cost_microusd: int
+    row: int  # of its table
     chosen_microusd: int | None  # cost of the workload in the plan; None where contracts pay for it
     bounded: bool
 
@@ -89,7 +90,7 @@ def named_of(candidates: Candidates, workloads: Sequence[Workload], *, has_plan:
         if rows:
             text = _used(candidates, thing, rows)
         elif mine:
-            text = _dearer(mine) if has_plan else _able(mine)
+            text = _dearer(candidates, mine) if has_plan else _able(mine)
         else:
             text = _impossible(candidates, thing)
         found.append({"place": thing.place, "name": thing.name, "used": bool(rows), "text": text})
@@ -175,6 +176,7 @@ def _ways(candidates: Candidates, workload: Workload) -> Iterator[_Way]:
             site=table.sites[way.row],
             shapes=way.shapes,
             cost_microusd=way.cost_microusd,
+            row=way.row,
             chosen_microusd=None if paid else workload["cost_microusd"],
             bounded=way.unsure,
         )
@@ -196,7 +198,7 @@ def _used(candidates: Candidates, thing: _Thing, rows: Sequence[tuple[str, Alloc
     return f"used: {held:,} of {there:,} for {names}{rest}"
 
 
-def _dearer(ways: Sequence[_Way]) -> str:
+def _dearer(candidates: Candidates, ways: Sequence[_Way]) -> str:
     """What the way that comes nearest to being chosen costs."""
     way = min(ways, key=lambda one: (one.ratio, one.cost_microusd, one.workload, one.site.offer.id))
     where = f"{way.shapes:,} × {way.site.shape.id} for {way.workload}"
@@ -208,7 +210,8 @@ def _dearer(ways: Sequence[_Way]) -> str:
         return f"not used: the cheapest way, {where}, costs {cost} alone{more}"
     if way.ratio == 1:
         return f"not used: {where} is as cheap; the rule for ties sets it aside"
-    return f"not used: {where} would cost {cost} alone; limits that workloads share, or their mix, leave it out"
+    task = next(one for one in candidates.program.tasks if one.name == way.workload)
+    return f"not used: {where} would cost {cost} alone; {left_out_by(candidates, task, way.row)}"
 
 
 def _able(ways: Sequence[_Way]) -> str:
