@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +10,12 @@ from typing import Any
 
 from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, parse_json
 from planner.architecture.load import PRESETS, is_hub_name, list_presets, of_hub
+from planner.architecture.stored import format_of
 from planner.carriers import dataclass
 from planner.errors import InputError
 from planner.files import read_text
+
+_SAID = re.compile(r"[-_](fp8|mxfp4|nvfp4)(?![a-z0-9])", re.IGNORECASE)  # "Qwen/Qwen3-32B-FP8"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +24,7 @@ class ModelCard:
 
     hf_id: str  # "" unknown
     config: Mapping[str, Any]  # the text model's part
+    checkpoint: str  # format of the weights in that repository; "" 16 bits, as most are, or unknown
 
 
 def preset_card(name: str) -> ModelCard:
@@ -32,12 +37,28 @@ def preset_card(name: str) -> ModelCard:
     """
     if name not in list_presets() and is_hub_name(name):
         found = of_hub(name)
-        return replace(preset_card(found) if isinstance(found, str) else config_card(str(found)), hf_id=name)
+        if not isinstance(found, str):
+            return replace(config_card(str(found)), hf_id=name)
+        return replace(preset_card(found), hf_id=name, checkpoint=_checkpoint(_preset(found), name))
     if name not in list_presets():
         raise InputError.of("unknown-model", f"no model preset '{name[:60]}'", hint="plan models list")
-    document = parse_json(read_text(PRESETS / f"{name}.json", limit_bytes=CONFIG_LIMIT_BYTES), f"{name}.json")
+    document = _preset(name)
     published = document["hf_id"] if "/" in document["hf_id"] else ""  # "(GPT-3)": its weights are not to be had
-    return ModelCard(hf_id=published, config=_text_part(document["config"]))
+    checkpoint = _checkpoint(document, published)
+    return ModelCard(hf_id=published, config=_text_part(document["config"]), checkpoint=checkpoint)
+
+
+def _preset(name: str) -> dict[str, Any]:
+    return parse_json(read_text(PRESETS / f"{name}.json", limit_bytes=CONFIG_LIMIT_BYTES), f"{name}.json")
+
+
+def _checkpoint(preset: Mapping[str, Any], repository: str) -> str:
+    """What is known of a repository with the shape of a preset: a fact of the preset, else what its name says."""
+    stored = preset.get("checkpoint")
+    if stored is not None and repository in stored["repositories"]:
+        return str(stored["weights"])
+    said = _SAID.search(repository)
+    return said[1].lower() if said else ""
 
 
 def config_card(path: str) -> ModelCard:
@@ -50,8 +71,10 @@ def config_card(path: str) -> ModelCard:
     """
     file = Path(path) / "config.json" if Path(path).is_dir() else Path(path)
     document = parse_json(read_text(file, limit_bytes=CONFIG_LIMIT_BYTES), str(file))
-    named = document.get("_name_or_path")
-    return ModelCard(hf_id=named if isinstance(named, str) else "", config=_text_part(document))
+    named, text = document.get("_name_or_path"), _text_part(document)
+    quantised = text.get("quantization_config")
+    checkpoint = format_of(quantised) if isinstance(quantised, Mapping) else ""
+    return ModelCard(hf_id=named if isinstance(named, str) else "", config=text, checkpoint=checkpoint)
 
 
 def _text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:

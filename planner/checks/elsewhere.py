@@ -45,7 +45,8 @@ def elsewhere_findings(document: PlanDocument, scenario: Scenario, catalog: Cata
         yield Finding("wrong-alternative", f"elsewhere is told of {named or 'nobody'}, not of who else may sell it")
         return
     for row, cells in zip(stated, due):
-        yield from cell_findings("wrong-alternative", f"elsewhere, {cells['seller']}", row, cells)
+        told = {"unjoined": [], **row}
+        yield from cell_findings("wrong-alternative", f"elsewhere, {cells['seller']}", told, cells)
 
 
 def _due(rows: Sequence[Any], scenario: Scenario, catalog: Catalog) -> Iterator[Mapping[str, object]]:
@@ -58,6 +59,11 @@ def _due(rows: Sequence[Any], scenario: Scenario, catalog: Catalog) -> Iterator[
     for name, sellers in groups.items():
         priced = [_least(row, sellers, scenario, catalog) for row in rows]
         missing = sorted({row["device"] for row, found in zip(rows, priced) if found is None})
+        unjoined = {
+            row["device"]
+            for row, found in zip(rows, priced)
+            if found is None and _least(row, sellers, scenario, catalog, joined=True)
+        }
         costs = [] if missing else [found for found in priced if found is not None]
         cost = None if missing else sum(microusd for microusd, _ in costs)
         yield {
@@ -68,6 +74,7 @@ def _due(rows: Sequence[Any], scenario: Scenario, catalog: Catalog) -> Iterator[
             "dearer": None if cost is None or here == 0 else float(Fraction(cost, here) - 1),
             "offers": [offer for _, offer in costs],
             "missing": missing,
+            "unjoined": sorted(unjoined),
         }
 
 
@@ -78,7 +85,9 @@ def _seller_allowed(name: str, scenario: Scenario) -> bool:
     return any(provider_matches(name, pattern) for pattern in named)
 
 
-def _least(row: Any, sellers: set[str], scenario: Scenario, catalog: Catalog) -> tuple[int, str] | None:
+def _least(
+    row: Any, sellers: set[str], scenario: Scenario, catalog: Catalog, *, joined: bool = False
+) -> tuple[int, str] | None:
     found = []
     for offer in catalog.offers:
         shape = catalog.shapes[offer.shape]
@@ -90,7 +99,8 @@ def _least(row: Any, sellers: set[str], scenario: Scenario, catalog: Catalog) ->
         size = row["devices"] // jobs if "jobs" in row else row["devices_per_replica"]
         machines = -(-size // shape.devices)
         count = machines * jobs if "jobs" in row else -(-row["devices"] // shape.devices)
-        if machines > 1 and inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s) is None:
+        rate = inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s)
+        if machines > 1 and rate is None and not joined:
             continue
         if shape.max_shapes_per_job is not None and machines > shape.max_shapes_per_job:
             continue

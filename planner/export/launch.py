@@ -66,6 +66,7 @@ class Model:
 
     name: str
     hf_id: str  # repository of the weights, "" when unknown: a config of one's own, or a size alone
+    checkpoint: str  # format of the weights in that repository; "" 16 bits, as most are, or unknown
     config_path: str  # config.json in the scenario, "" for a preset
     config: Mapping[str, Any] | None  # the text model's part of config.json; None: only the size is known
     arch: Architecture | None  # the same, as counts and layers

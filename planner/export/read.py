@@ -162,11 +162,13 @@ def _asked(document: PlanDocument, kind: str, name: str) -> TrainingJob | Servin
 
 def _model(ref: ModelRef | None, workload: Workload) -> Model:
     if ref is None:  # a fleet whose rates are given names no model
-        return Model(name=workload["model"], hf_id="", config_path="", config=None, arch=None, parameters=0)
+        none = {"hf_id": "", "checkpoint": "", "config_path": ""}
+        return Model(name=workload["model"], **none, config=None, arch=None, parameters=0)
     card = preset_card(ref.preset) if ref.preset else _own_card(ref)
     return Model(
         name=workload["model"],
         hf_id=card.hf_id if card else "",
+        checkpoint=card.checkpoint if card else "",
         config_path=ref.config or "",
         config=card.config if card else None,
         arch=load_model(ref) if card else None,

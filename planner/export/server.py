@@ -79,24 +79,33 @@ def told(
     target
         The engine.
     ready
-        Weight formats that it makes from the published 16-bit checkpoint.
+        Weight formats that it makes from a published 16-bit checkpoint.
     between_pools
         What to note of a pool of a disaggregated fleet.
     """
-    published, weights = launch.model.hf_id, launch.fleet.weights
+    published, weights, held = launch.model.hf_id, launch.fleet.weights, launch.model.checkpoint
+    there = _holds(held, weights) if held else weights in (*engine.SIXTEEN_BITS, *ready)
     notes = list(engine.engine_notes(launch, target.name))
     blanks = []
     model: object = published
-    if not _REPOSITORY.fullmatch(published) or weights not in (*engine.SIXTEEN_BITS, *ready):
+    if not _REPOSITORY.fullmatch(published) or not there:
         model = Expand('"$MODEL"')
         blanks.append(Blank(name="MODEL", meaning=f"{MODEL_MEANING}, in {weights}"))
         if published:
-            notes.append(f"the plan serves {weights} weights: MODEL must hold a checkpoint in that format")
+            other = f", which {published} does not, in {held}" if held else ""
+            notes.append(f"the plan serves {weights} weights: MODEL must hold a checkpoint in that format{other}")
+    elif held:
+        notes.append(f"{published} holds its weights in {held}: no option that makes them of 16 bits is given")
     if launch.fleet.speculative:
         blanks.append(Blank(name="DRAFT_MODEL", meaning="the draft model"))
     if launch.role != "whole":
         notes.append(between_pools)
     return model, tuple(blanks), tuple(notes)
+
+
+def _holds(checkpoint: str, weights: str) -> bool:
+    """Whether a checkpoint is in the format that was planned: 8-bit floats are of one width, in blocks or not."""
+    return checkpoint == weights or (checkpoint.startswith("fp8") and weights.startswith("fp8"))
 
 
 def format_arguments(
@@ -125,7 +134,7 @@ def format_arguments(
     if cache == "bfloat16" and sixteen == "float16":
         cache = "auto"  # the device has no bf16: the cache is kept as the rest is
     found: list[Argument] = [("--dtype", sixteen)]
-    if fleet.weights in online:
+    if fleet.weights in online and not launch.model.checkpoint:  # engines refuse to make what is made already
         found.append(("--quantization", online[fleet.weights]))
     return [*found, ("--kv-cache-dtype", cache)]
 

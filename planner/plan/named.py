@@ -15,7 +15,7 @@ from planner.catalog.load import device_matches, find_shape, match_devices
 from planner.catalog.names import provider_matches
 from planner.estimate.ownership import hourly_of
 from planner.estimate.resolve import inter_node_rate
-from planner.plan.reasons import cheapest_by
+from planner.plan.reasons import cheapest_by, left_out_by
 from planner.plan.rows.when import date_after, owned_periods, owned_window_s
 from planner.units import format_money
 
@@ -63,6 +63,7 @@ class _Way:
     site: Site
     shapes: int
     cost_microusd: int
+    row: int  # of its table
     chosen_microusd: int | None  # cost of the workload in the plan; None where contracts pay for it
     bounded: bool
 
@@ -95,7 +96,7 @@ def named_of(candidates: Candidates, workloads: Sequence[Workload], *, has_plan:
         if rows:
             text = _used(candidates, thing, rows)
         elif mine:
-            text = _dearer(mine) if has_plan else _able(mine)
+            text = _dearer(candidates, mine) if has_plan else _able(mine)
         else:
             text = "" if away else _impossible(candidates, thing)
         if away and thing.owned is not None:
@@ -184,6 +185,7 @@ def _ways(candidates: Candidates, workload: Workload) -> Iterator[_Way]:
             site=table.sites[way.row],
             shapes=way.shapes,
             cost_microusd=way.cost_microusd,
+            row=way.row,
             chosen_microusd=None if paid else workload["cost_microusd"],
             bounded=way.unsure,
         )
@@ -205,7 +207,7 @@ def _used(candidates: Candidates, thing: _Thing, rows: Sequence[tuple[str, Alloc
     return f"used: {held:,} of {there:,} for {names}{rest}"
 
 
-def _dearer(ways: Sequence[_Way]) -> str:
+def _dearer(candidates: Candidates, ways: Sequence[_Way]) -> str:
     """What the way that comes nearest to being chosen costs."""
     way = min(ways, key=lambda one: (one.ratio, one.cost_microusd, one.workload, one.site.offer.id))
     where = f"{way.shapes:,} × {way.site.shape.id} for {way.workload}"
@@ -217,7 +219,8 @@ def _dearer(ways: Sequence[_Way]) -> str:
         return f"not used: the cheapest way, {where}, costs {cost} alone{more}"
     if way.ratio == 1:
         return f"not used: {where} is as cheap; the rule for ties sets it aside"
-    return f"not used: {where} would cost {cost} alone; limits that workloads share, or their mix, leave it out"
+    task = next(one for one in candidates.program.tasks if one.name == way.workload)
+    return f"not used: {where} would cost {cost} alone; {left_out_by(candidates, task, way.row)}"
 
 
 def _able(ways: Sequence[_Way]) -> str:

@@ -27,6 +27,13 @@ def most_devices(rows: Sequence[Allocation]) -> int:
     return total + sum(held.values())
 
 
+def most_at_once(rows: Sequence[Allocation]) -> int:
+    """Devices of the rows that run when most of them do.  [count]"""
+    starts = {row["start_hours"] for row in rows}
+    running = ([row for row in rows if row["start_hours"] <= hour < row["end_hours"]] for hour in starts)
+    return max((sum(row["devices"] for row in some) for some in running), default=0)
+
+
 def spent_on(workloads: Sequence[Workload], bought: BoughtParts) -> dict[str, int]:
     """What the total is for, split as the budget is: training, serving, and what is bought for nobody.  [micro-USD]
 

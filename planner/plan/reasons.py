@@ -402,8 +402,41 @@ def _next_device(candidates: Candidates, task: Task, allocations: Sequence[Alloc
         return []
     other = others[0]
     more = other["cost_microusd"] / cost - 1
+    head, tail = f"{other['device']} is next", ""
+    if more < 0:
+        way = cheapest_by_device(candidates, task)[other["device"]]
+        head, tail = f"{other['device']} would cost less", f"; {left_out_by(candidates, task, way[1])}"
     return [
-        f"{other['device']} is next: {other['count']} × {other['offer']} at "
+        f"{head}: {other['count']} × {other['offer']} at "
         f"{format_money(other['cost_microusd'])} ({more:+.0%} for this workload alone"
-        f"{': a tie within the error bands' if other['tie'] else ''})"
+        f"{': a tie within the error bands' if other['tie'] else ''}){tail}"
     ]
+
+
+def left_out_by(candidates: Candidates, task: Task, row: int) -> str:
+    """Why a plan does not have a way that costs a workload less: limits that it breaks alone, else what may be.
+
+    Parameters
+    ----------
+    candidates
+        The ways.
+    task
+        The workload in their program.
+    row
+        Of its table.
+    """
+    whole = candidates.whole
+    mine = next(one for one in whole.tasks if one.name == task.name)
+    columns = mine.first + np.flatnonzero(candidates.whole_rows[mine.first : mine.stop] == row)
+    units = _units(task, candidates.tables[task.name], row)
+    broken = [
+        {limit.name.split("@")[0] for limit in whole.rows
+         if units * limit.coefficients[limit.columns == column].sum() > limit.bound}
+        for column in columns.tolist()
+    ]  # fmt: skip
+    limits = sorted(set.intersection(*broken)) if broken else []
+    if limits:
+        return f"{' and '.join(limits)} leave{'' if len(limits) > 1 else 's'} it out"
+    if len(candidates.tables) > 1:
+        return "limits that workloads share, or their mix, leave it out"
+    return "a plainer layout, or a search that was cut, leaves it out"

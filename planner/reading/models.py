@@ -12,6 +12,7 @@ from planner.architecture.build import HIDDEN_KEYS, LAYER_KEYS, build, without_h
 from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, Config, parse_json
 from planner.architecture.encoders import is_encoder, vision_parts, whole_parts
 from planner.architecture.model import Architecture
+from planner.architecture.stored import format_of
 from planner.estimate.serving import weight_bytes_of_model
 from planner.reading.jsonlines import head_document, head_keys, loads
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
@@ -28,10 +29,6 @@ _STATE = "its layers keep a state of another kind than Mamba-2 or the gated delt
 _NOT_COUNTED: Mapping[str, str] = dict.fromkeys(
     ("bamba", "falcon_h1", "falcon_mamba", "jamba", "mamba", "rwkv", "rwkv7", "zamba2"), _STATE
 )
-_ALGORITHMS = (
-    ("nvfp4", "nvfp4"), ("mxfp4", "mxfp4"), ("fp8_pb", "fp8-block"), ("fp8", "fp8"), ("w4a", "int4"), ("int4", "int4"),
-    ("int8", "int8"), ("w8a", "int8"),
-)  # fmt: skip
 
 
 def _config_match(source: Source) -> Match:
@@ -170,44 +167,6 @@ def _piece(reading: Reading, document: Mapping[str, Any], arch: Architecture, be
     reading.pieces.append(Piece(what="card", name=card, text=text, says="the config, for model:"))
     reading.pieces.append(Piece(what="scenario", name="scenario.yaml", fragment={"serving": [fleet]},
                                 says=f"a fleet of {name}; its load is to be added"))  # fmt: skip
-
-
-def format_of(quantised: Mapping[str, Any]) -> str:
-    """The format of weights that the settings of a quantiser mean; "" when none of those planned."""
-    method = str(quantised.get("quant_method") or "").lower()
-    bits = quantised.get("bits", quantised.get("w_bit"))
-    if method.rsplit("/", 1)[-1] in ("awq", "gptq", "auto-round") or (not method and bits):  # MLX names no method
-        return {4: "int4", 8: "int8"}.get(bits, "") if isinstance(bits, int) else ""
-    if method == "bitsandbytes" or "load_in_4bit" in quantised:
-        return (
-            "int4" if quantised.get("load_in_4bit") is True else "int8" if quantised.get("load_in_8bit") is True else ""
-        )
-    if method in ("fp8", "fbgemm_fp8"):
-        return "fp8-block" if quantised.get("weight_block_size") else "fp8"
-    if method == "mxfp4":
-        return "mxfp4"
-    if method == "compressed-tensors":
-        return _of_groups(quantised.get("config_groups"))
-    if method == "modelopt_fp4":
-        return "nvfp4"
-    inner = quantised.get("quantization")
-    named = str(quantised.get("quant_algo") or (inner.get("quant_algo") if isinstance(inner, Mapping) else "")).lower()
-    return next((form for mark, form in _ALGORITHMS if mark in named), "")
-
-
-def _of_groups(groups: Any) -> str:
-    """The format of compressed tensors: that of the only kind of weights, "" when there are several."""
-    found = set()
-    for group in groups.values() if isinstance(groups, Mapping) else ():
-        weights = group.get("weights") if isinstance(group, Mapping) else None
-        if not isinstance(weights, Mapping):
-            continue
-        kind, bits = str(weights.get("type")), str(weights.get("num_bits"))
-        four = "mxfp4" if str(weights.get("group_size")) == "32" else "nvfp4"  # which share a scale by 32 and by 16
-        eight = "fp8-block" if weights.get("strategy") == "block" else "fp8"
-        form = {("int", "4"): "int4", ("int", "8"): "int8", ("float", "8"): eight, ("float", "4"): four}
-        found.add(form.get((kind, bits), ""))
-    return found.pop() if len(found) == 1 else ""
 
 
 def _quant_match(source: Source) -> Match:

@@ -90,7 +90,9 @@ def known_from(row: TrainingAllocation) -> str:
         return error
     sources = f"{time['sources']} source{'s' * (time['sources'] != 1)}"
     seen = "published runs" if band["tier"] == "rule" else f"rows of this device, of {sources}, none of them fitted to"
-    return f"{error}, on {time['rows']} {seen}"
+    narrower = time["median_error"] > time["p90"] / time["p50"] - 1 and band["tier"] == "analytic"
+    why = "; the band is narrower: its constants are fitted to those rows, too" if narrower else ""
+    return f"{error}, on {time['rows']} {seen}{why}"
 
 
 def band_notes(document: PlanDocument) -> list[str]:

@@ -35,6 +35,10 @@ def elsewhere_lines(document: PlanDocument) -> Iterator[str]:
 
 def _cost(document: PlanDocument, one: Elsewhere) -> str:
     if one["cost_microusd"] is None:
-        return f"{one['seller']} has no {' and no '.join(one['missing'])}"
+        apart = one.get("unjoined", [])
+        none = [device for device in one["missing"] if device not in apart]
+        told = [f"has no {' and no '.join(none)}"] if none else []
+        told += [f"joins its {' and '.join(apart)} by a network that is not known here"] if apart else []
+        return f"{one['seller']} {', and '.join(told)}"
     share = f" ({100 * one['dearer']:+.0f} %)" if one["dearer"] is not None else ""
     return f"{one['seller']} {words.money(document, one['cost_microusd'])}{share}"

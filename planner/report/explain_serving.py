@@ -55,10 +55,11 @@ def _load(row: ServingAllocation, point: Point) -> Block:
 
 
 def _latencies(point: Point) -> Block:
-    named = (("time to first token", point["ttft_s"]), ("time per output token", point["tpot_s"]),
-             ("whole request", point["e2e_s"]))  # fmt: skip
+    later = [("time per output token", point["tpot_s"])] if serving.goes_on(point) else []
+    named = [("time to first token", point["ttft_s"]), *later, ("whole request", point["e2e_s"])]
     rows = [[name, *(serving.seconds(latency[part]) for part in _PERCENTILES)] for name, latency in named]
-    notes = [f"99 % of single tokens come within {serving.seconds(point['itl_p99_s'])} of the one before"]
+    spaced = f"99 % of single tokens come within {serving.seconds(point['itl_p99_s'])} of the one before"
+    notes = [spaced] if later else []
     for target in point["targets"]:
         figures = (target["at_confidence_s"], target["target_s"])
         stated, limit = (serving.seconds(value) for value in figures)

@@ -424,7 +424,7 @@ def because_lines(document: PlanDocument) -> list[str]:
     """Why all workloads are done as they are; each sentence names its workload when there are several."""
     many = len(document["workloads"]) > 1
     said = [
-        sentence if not many or workload["name"] in sentence else f"{workload['name']}: {sentence}"
+        f"{workload['name']}: {sentence}" if many else sentence
         for workload in document["workloads"]
         for sentence in workload["because"]
     ]

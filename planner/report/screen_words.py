@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from planner.plan.parts import rows_of, spent_on
+from planner.plan.parts import most_at_once, rows_of, spent_on
 from planner.plan.proof import is_proven
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
@@ -152,7 +152,10 @@ def _many(document: PlanDocument, rows: Sequence[tuple[Workload, Allocation]]) -
     where = f" at {listed(places) if len(places) <= _FEW else f'{len(places)} providers'}" if places else ""
     works = counted(len(document["workloads"]), "workload")
     if document.get("schedule") or document.get("contracts"):  # machines are used in turn: counts do not add up
-        return f"Run {works} on {what}{where}."
+        names = [workload["name"] for workload in document["workloads"]]
+        works = listed(names) if len(names) <= _FEW else works
+        most = f"at most {most_at_once([row for _, row in rows]):,} "
+        return f"Run {works} on {most}{what if len(kinds) == 1 else f'devices, {what},'}{where}."
     return f"Rent {document['summary']['devices'] or 0:,} devices, {what},{where} for {works}."
 
 
@@ -259,9 +262,8 @@ def shared_line(document: PlanDocument) -> str:
 
 
 def places(workload: Workload) -> str:
-    """Where a workload runs."""
-    found = list(dict.fromkeys(words.place_of(row) for row in rows_of(workload)))
-    return more_of(found)
+    """Where a workload runs, and what of it is spot, which may be taken away."""
+    return more_of([words.place_of(row) + " spot" * (row["price_model"] == "spot") for row in rows_of(workload)])
 
 
 def more_of(parts: Sequence[str], shown: int = 2) -> str:
@@ -340,7 +342,7 @@ def _latency(workload: ServingWorkload) -> str:
             parts.append(f"{_LATENCIES.get(metric, metric)} {held} ({percentile})")
         if not worst["targets"]:
             first, each = serving.seconds(worst["ttft_s"]["p95"]), serving.seconds(worst["tpot_s"]["p95"])
-            parts.append(f"first token {first}, a token {each} (p95)")
+            parts.append(f"first token {first}{f', a token {each}' if serving.goes_on(worst) else ''} (p95)")
     price = workload["fleet"]["usd_per_million_output_tokens_mean"] if workload["fleet"] else None
     if price is not None and not any(row.get("funding") == "reserved" for row in workload["allocations"]):
         parts.append(f"${price:,.2f} per 1M output tokens")

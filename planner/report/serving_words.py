@@ -47,6 +47,11 @@ def pointed(document: PlanDocument) -> list[tuple[ServingWorkload, ServingAlloca
     return [(fleet, row, point) for fleet in fleets for row in fleet["allocations"] if (point := row["point"])]
 
 
+def goes_on(point: Point) -> bool:
+    """Whether answers have tokens after the first, which alone have a time per token."""
+    return point["output_tokens"] > 1
+
+
 def latency_block(document: PlanDocument) -> Grid:
     """Each row at the peak that is planned for it: latencies, and what is left of each target."""
     lines = [tuple(line) for workload, row, point in pointed(document) for line in _latency_rows(workload, row, point)]
@@ -62,7 +67,8 @@ def _latency_rows(workload: ServingWorkload, row: ServingAllocation, point: Poin
         figures = (target["predicted_s"], target["at_confidence_s"], target["target_s"])
         yield [*head, target_name(target["name"]), *map(seconds, figures), left]
     if not point["targets"]:
-        for metric, latency in (("ttft", point["ttft_s"]), ("tpot", point["tpot_s"])):
+        told = (("ttft", point["ttft_s"]), ("tpot", point["tpot_s"]))
+        for metric, latency in told if goes_on(point) else told[:1]:
             yield [*head, target_name(f"{metric}_p95"), seconds(latency["p95"]), "", "none", ""]
 
 
@@ -190,10 +196,24 @@ def availability_line(workload: ServingWorkload) -> str:
     if not found or found["asked"] is None:
         return ""
     return (
-        f" Availability  {workload['name']} {100 * found['time_within_spares']:.5g} % of the time with "
-        f"{fleet['spare_replicas']} spare replicas ({100 * found['asked']:.5g} % asked for; one replica is up "
-        f"{100 * found['replica']:.5g} %, replaced in {units.format_duration(found['repair_s'])}{taken_away(found)})"
+        f" Availability  {workload['name']} {nines(found['time_within_spares'])} % of the time with "
+        f"{fleet['spare_replicas']} spare replicas ({nines(found['asked'])} % asked for; one replica is up "
+        f"{nines(found['replica'])} %, replaced in {units.format_duration(found['repair_s'])}{taken_away(found)})"
     )
+
+
+def nines(share: float) -> str:
+    """A share of the time in percent, with as many digits as tell it from all of the time.
+
+    Examples
+    --------
+    >>> nines(0.99), nines(0.9999), nines(0.99999912), nines(1 - 1e-12)
+    ('99', '99.99', '99.99991', 'more than 99.999999')
+    """
+    left = 100 * (1 - share)
+    if left < 1e-6:
+        return "more than 99.999999"
+    return f"{100 * share:.{max(3, math.ceil(-math.log10(left)))}f}".rstrip("0").rstrip(".")
 
 
 def taken_away(found: Availability) -> str:

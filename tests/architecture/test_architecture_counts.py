@@ -81,7 +81,11 @@ def test_sums_hold_together(name: str) -> None:
 @pytest.mark.parametrize("name", list_presets())
 def test_a_preset_holds_facts_with_source_and_date_and_no_count(name: str) -> None:
     preset = json.loads((PRESETS / f"{name}.json").read_text(encoding="utf-8"))
-    assert set(preset) == {"hf_id", "source", "as_of", "config"}
+    assert set(preset) - {"checkpoint"} == {"hf_id", "source", "as_of", "config"}
+    if "checkpoint" in preset:
+        assert set(preset["checkpoint"]) == {"weights", "repositories", "source", "as_of"}
+        assert preset["hf_id"] in preset["checkpoint"]["repositories"]
+        assert preset["checkpoint"]["source"].strip()
     assert preset["source"].strip()
     assert preset["as_of"] == "2026-11-21"
     assert not any("param" in key for key in preset["config"])

@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from planner.api import advising
+from planner.report.band_words import known_from
 from planner.report.plan import render_first
 from planner.report.plan_view import SECTIONS
 from planner.report.screen import MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY
+from planner.report.screen_words import decided
+from planner.report.serving_words import latency_block
 from planner.units import parse_money
 from tests.cli.conftest import Run
 from tests.shipped import plan_text
@@ -195,3 +198,43 @@ def test_advice_that_there_was_no_time_for_is_told(run: Run, monkeypatch: pytest
     assert "more advice" not in run("solve", "llama", "-v").out
     monkeypatch.setattr(advising, "ALLOWED_S", 1000.0)
     assert "more advice" not in run("solve", "llama").out
+
+
+def test_what_may_be_taken_away_is_called_spot() -> None:
+    document = plan_named("llama")
+    assert " spot" not in render_first(document, "table")
+    for workload in document["workloads"]:
+        for row in workload["allocations"]:
+            row["price_model"] = "spot"
+    assert " spot  $" in render_first(document, "table")
+
+
+def test_what_is_run_in_turn_says_for_whom_and_on_how_many_devices_at_most() -> None:
+    document = plan_named("llama")
+    job = document["workloads"][0]
+    (row,) = job["allocations"]
+    size, middle = row["devices"], (row["start_hours"] + row["end_hours"]) / 2
+    job["allocations"] = [{**row, "end_hours": middle}, {**row, "start_hours": middle, "devices": size + 8}]
+    document["workloads"] = [job]
+    document["schedule"] = {"jobs": []}
+    assert f"Run {job['name']} on at most {size + 8} " in decided(document)
+
+
+def test_an_answer_of_one_token_has_no_time_per_token() -> None:
+    document = plan_named("chat-fleet")
+    points = [row["point"] for workload in document["workloads"] for row in workload["allocations"]]
+    for point in points:
+        point["targets"] = []
+    assert "a token" in render_first(document, "table")
+    for point in points:
+        point["output_tokens"] = 1.0
+    assert {line[2] for line in latency_block(document).rows} == {"TTFT p95"}
+    assert "a token" not in render_first(document, "table")
+
+
+def test_an_error_that_is_wider_than_the_band_says_that_they_are_of_two_things() -> None:
+    (row, *_) = plan_named("llama")["workloads"][0]["allocations"]
+    row["error_band"]["time"] |= {"median_error": 0.39, "p50": 1.0, "p90": 1.18, "rows": 4}
+    assert known_from(row).endswith("the band is narrower: its constants are fitted to those rows, too")
+    row["error_band"]["time"]["median_error"] = 0.1
+    assert "narrower" not in known_from(row)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from planner import api
-from planner.architecture.card import preset_card
+from planner.architecture.card import config_card, preset_card
 from planner.architecture.load import PRESETS
 from tests.worlds import fleet, scenario
 
@@ -33,3 +34,54 @@ def test_the_card_of_a_name_is_its_presets_or_the_config_in_the_cache(
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     card = preset_card("nobody/strange-8b")
     assert (card.hf_id, card.config["hidden_size"]) == ("nobody/strange-8b", 4096)
+
+
+@pytest.mark.parametrize(
+    ("name", "checkpoint"),
+    [
+        ("deepseek-v3", "fp8-block"),
+        ("kimi-k2", "fp8-block"),
+        ("gpt-oss-20b", "mxfp4"),
+        ("llama-3.1-8b", ""),
+        ("deepseek-ai/DeepSeek-R1-0528", "fp8-block"),
+        ("moonshotai/Kimi-K2-Thinking", ""),  # published in another format than Kimi K2 itself
+        ("Qwen/Qwen3-32B-FP8", "fp8"),
+    ],
+)
+def test_a_card_tells_the_format_in_which_its_repository_holds_the_weights(name: str, checkpoint: str) -> None:
+    assert preset_card(name).checkpoint == checkpoint
+
+
+@pytest.mark.parametrize(
+    ("config", "checkpoint"),
+    [({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8-block"), ({"quant_method": "of-tomorrow"}, "")],
+)
+def test_a_config_of_ones_own_tells_it_too(tmp_path: Path, config: dict[str, Any], checkpoint: str) -> None:
+    file = tmp_path / "config.json"
+    shipped = json.loads((PRESETS / "deepseek-v3.json").read_text())["config"]
+    file.write_text(json.dumps({**shipped, "quantization_config": config}))
+    assert config_card(str(file)).checkpoint == checkpoint
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+@pytest.mark.parametrize(
+    ("model", "weights", "launched"),
+    [
+        ("deepseek-v3", "fp8-block", "deepseek-ai/DeepSeek-V3"),
+        ("deepseek-v3", "fp8", "deepseek-ai/DeepSeek-V3"),
+        ("deepseek-v3", "bf16", '"$MODEL"'),
+        ("gpt-oss-120b", "mxfp4", "openai/gpt-oss-120b"),
+        ("gpt-oss-120b", "fp8", '"$MODEL"'),
+    ],
+)
+def test_what_is_published_in_a_format_is_launched_without_making_it(
+    engine: str, model: str, weights: str, launched: str
+) -> None:
+    """Engines refuse --quantization beside another method in the checkpoint's own config."""
+    fleets = [fleet("chat", model=model, weights=weights, qpm=60, layout={"tp": 8}, throughput=None)]
+    plan = api.solve(scenario(serving=fleets, hardware={"allow": ["mi300x", "b200-sxm"]}))
+    (text,) = [file.text for file in plan.export(engine).files if file.name.endswith(".sh")]
+    command = text[text.index("exec ") :]
+    assert launched in command
+    assert "--quantization" not in command
+    assert ("MODEL must hold a checkpoint in that format, which " in text) == (launched == '"$MODEL"')

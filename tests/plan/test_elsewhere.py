@@ -146,6 +146,19 @@ def test_a_forged_comparison_is_found() -> None:
     assert not errors({**other, "sha256": digest_of(other)}, known)
 
 
+def test_machines_whose_network_is_unknown_are_told_from_those_that_are_not_sold() -> None:
+    """Two machines of one device: azure sells them, but how they are joined is not known; aws sells none."""
+    known = world(sold("azure/apart", 1.0, inter_node_bytes_per_s_per_device=None))
+    document = solved(known, scenario([job(deadline="3000 s")], hardware={"regions": ["r1"]}))
+    by_name = {row["seller"]: row for row in document["elsewhere"]}
+    assert by_name["azure"]["missing"] == by_name["azure"]["unjoined"] == ["plain"]
+    assert "unjoined" not in by_name["aws"]
+    (line, *_) = elsewhere_lines(document)
+    assert "aws has no plain; gcp has no plain; azure joins its plain by a network that is not known here" in line
+    by_name["aws"]["unjoined"] = ["plain"]
+    assert errors({**document, "sha256": digest_of(document)}, known)
+
+
 def test_what_is_cheaper_elsewhere_is_said_to_be_prices_alone() -> None:
     """A provider whose own machines would take longer may look cheaper than what is proven the cheapest."""
     told = [{"seller": "gcp", "cost_microusd": 9_000_000, "dearer": -0.1, "here_microusd": 10_000_000, "missing": [],

@@ -12,6 +12,7 @@ from planner import api
 from planner.errors import InputError
 from planner.plan.document import resealed
 from planner.plan.notes.assumptions import _beyond
+from planner.report.plan_words import because_lines
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 OWNED = {"shape": "dgx-a100-80gb", "count": 8, "price": "$0/h"}
@@ -211,3 +212,32 @@ def test_lengths_beyond_the_positions_of_a_model_are_told() -> None:
     warnings = api.solve(scenario(jobs, fleets, hardware={"allow": ["h100-sxm-80gb"]})).document["warnings"]
     assert any("sequences of 8,192 tokens are more than the 1,024 positions" in one for one in warnings)
     assert any("requests of 4,500 tokens on average are more than the 1,024 positions" in one for one in warnings)
+
+
+def test_a_cheaper_way_that_a_limit_rules_out_is_not_next_and_the_limit_is_named() -> None:
+    """Two slow devices would cost less than the fast one, and emit more than there may be."""
+    half = {name: peak / 2 for name, peak in device().peak_flop_per_s.items()}
+    known = catalog(
+        [device(), device("slow", peak_flop_per_s=half)],
+        [shape(), shape("north/slow", device="slow")],
+        [offer(), offer("north/slow", 0.1)],
+        grids={("north", "r1"): (400.0, 1.2)},
+    )
+    asked = scenario([job("a", deadline="6000 s")], hardware={"allow": ["plain", "slow"]})
+    free = api.solve(asked, known).document
+    assert [row["device"] for row in free["workloads"][0]["allocations"]] == ["slow"]
+    emitted_kg = free["workloads"][0]["allocations"][0]["carbon_kg"]
+    document = api.solve(asked.with_({"limits.carbon": f"{0.6 * emitted_kg:.4f} kg"}), known).document
+    (workload,) = document["workloads"]
+    assert workload["allocations"][0]["device"] == "plain"
+    (told,) = (line for line in workload["because"] if line.startswith("slow "))
+    assert told.startswith("slow would cost less: 2 × ")
+    assert told.endswith("; limits.carbon leaves it out")
+    assert line_of(document, "hardware.allow[1]")["text"].endswith("; limits.carbon leaves it out")
+
+
+def test_reasons_of_several_workloads_begin_with_whose_they_are() -> None:
+    """A job called "a" was taken to be named by every sentence with an a in it."""
+    workloads: Any = [{"name": name, "because": ["that is a reason"], "cost_microusd": 1} for name in ("a", "b")]
+    document: Any = {"workloads": workloads, "plain": None}
+    assert because_lines(document) == ["a: that is a reason", "b: that is a reason"]

@@ -12,9 +12,9 @@ import pytest
 
 import planner
 from planner.architecture.load import load_config, of_hub
+from planner.architecture.stored import format_of
 from planner.errors import InputError
 from planner.reading.kinds import Asked
-from planner.reading.models import format_of
 from planner.reading.reading import Reading
 from planner.reading.registry import read
 from planner.reading.source import Source

@@ -47,6 +47,8 @@ class Elsewhere(TypedDict):
     "the cheapest there, row by row"
     missing: list[str]
     "devices that are not sold so there, to this number or with a known network"
+    unjoined: NotRequired[list[str]]
+    "those of them that are sold so there, in machines that cannot work together for want of a known network"
 
 
 class Reason(TypedDict):

@@ -85,11 +85,14 @@ def _at(
     offers: Mapping[tuple[str, str], list[Offer]],
     candidates: Candidates,
 ) -> Elsewhere:
-    best = [
-        _cheapest(row, [o for o in offers.get((row["device"], row["price_model"]), ()) if there(o)], candidates)
-        for row in rows
-    ]
+    sold = [[o for o in offers.get((row["device"], row["price_model"]), ()) if there(o)] for row in rows]
+    best = [_cheapest(row, some, candidates) for row, some in zip(rows, sold)]
     missing = sorted({row["device"] for row, found in zip(rows, best) if found is None})
+    unjoined = {
+        row["device"]
+        for row, some, found in zip(rows, sold, best)
+        if found is None and any(_cost(row, offer, candidates, joined=True) is not None for offer in some)
+    }
     costs = [found for found in best if found is not None]
     cost = None if missing else sum(one for one, _ in costs)
     here = sum(row["cost_microusd"] for row in rows)
@@ -101,6 +104,7 @@ def _at(
         "dearer": None if cost is None or not here else cost / here - 1.0,
         "offers": [] if missing else [offer for _, offer in costs],
         "missing": missing,
+        **({"unjoined": sorted(unjoined)} if unjoined else {}),  # type: ignore[typeddict-item]
     }
 
 
@@ -110,8 +114,20 @@ def _cheapest(row: Allocation, offers: Sequence[Offer], candidates: Candidates) 
     return min(found, default=None)
 
 
-def _cost(row: Allocation, offer: Offer, candidates: Candidates) -> int | None:
-    """What the devices of a row cost on an offer, in whole shapes of it; None where a job does not fit on it."""
+def _cost(row: Allocation, offer: Offer, candidates: Candidates, *, joined: bool = False) -> int | None:
+    """What the devices of a row cost on an offer, in whole shapes of it; None where a job does not fit on it.
+
+    Parameters
+    ----------
+    row
+        Of the plan.
+    offer
+        Of the same device and price model.
+    candidates
+        For the catalog and the scenario.
+    joined
+        Whether machines work together, known or not.
+    """
     catalog, hardware = candidates.catalog, candidates.scenario.hardware
     shape = catalog.shapes[offer.shape]
     if "jobs" not in row:  # replicas are jobs of their own
@@ -119,7 +135,7 @@ def _cost(row: Allocation, offer: Offer, candidates: Candidates) -> int | None:
     else:
         nodes = -(-(row["devices"] // row["jobs"]) // shape.devices)
         count = nodes * row["jobs"]
-    if nodes > 1 and inter_node_rate(shape, hardware.assume_inter_node_bytes_per_s) is None:
+    if nodes > 1 and not joined and inter_node_rate(shape, hardware.assume_inter_node_bytes_per_s) is None:
         return None
     if nodes > (shape.max_shapes_per_job or nodes) or count > (offer.max_shapes or count):
         return None
