@@ -113,7 +113,7 @@ def training_tables(
     return asked, with_switches(question, median, levels[-1])
 
 
-def _tell(fitting: Fitting, ledger: Ledger) -> None:
+def tell(fitting: Fitting, ledger: Ledger) -> None:
     """What did not fit at the confidence asked for, on record, and how many layouts were looked at."""
     search, level, fit = fitting.search, fitting.levels[0], fitting.fit
     if fit is None:
@@ -269,7 +269,7 @@ def _chosen(question: TrainingQuestion, timed: _Timed, ledger: Ledger, *, every_
         ledger,
         *(Ledger(workload=ledger.workload) for _ in fitting.levels[1:]),
     ]  # what the median drops is not told
-    _tell(fitting, ledger)
+    tell(fitting, ledger)
     if not len(fitting.rows):
         return [Part.empty(fitting.search.group)] * len(fitting.levels)
     return [

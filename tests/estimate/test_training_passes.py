@@ -134,7 +134,7 @@ def test_a_question_that_time_runs_out_for_has_what_was_looked_at_before() -> No
             for group in groups[:12]
         ]
         searches = [one for one in searches if one.counts]
-        _, found = training.look(question, searches, lambda hurry=patience: hurry == 0, every_layout=False)
+        _, found = training.look(question, searches, lambda _, hurry=patience: hurry == 0, every_layout=False)
         for one in found:
             training.tell(one, Ledger(workload="job"))
         whole.append(sum(len(one.rows) for one in found))

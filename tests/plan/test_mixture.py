@@ -127,7 +127,7 @@ def test_targets_that_no_mix_meets_are_told_with_what_would_be_met(
 
 def test_a_time_limit_while_rates_are_looked_for_leaves_a_plan_with_what_is_proven(tmp_path: Path) -> None:
     """The listing looks at a few rates, then time is up: a plan of exact rates, which nobody calls optimal."""
-    looks = itertools.chain([0.0] * 4, itertools.repeat(1.0))
+    looks = itertools.chain([0.0] * 5, itertools.repeat(1.0))
     listed = api.enumerate_candidates(
         scenario_of(fleet(tmp_path, rate=40)), frozen.catalog(), spent=lambda: next(looks)
     )
