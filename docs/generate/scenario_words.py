@@ -123,8 +123,8 @@ MAPPINGS = {
     "Energy": ("Power of owned hardware", "watts × pue × price of a kWh is paid for every hour that it is used."),
     "Quota": (
         "Quotas",
-        "At least one of `max_devices` and `max_shapes`; what is left out matches everything that is rented, by the hour "
-        "or under contracts, your own among them. What you own counts against no quota.",
+        "At least one of `max_devices` and `max_shapes`; what is left out matches everything that is rented, by the "
+        "hour or under contracts, your own among them. What you own counts against no quota.",
     ),
     "BetweenZones": ("Networks between zones", "For a job that may be mixed over zones; without it, it is not."),
     "Discount": ("Discounts", "What is left out matches everything."),
