@@ -88,7 +88,9 @@ def beside_plan(
         if not listed.cut:
             left = limit.left_s(CERTIFYING_S) if isinstance(limit, Deadline) else None
             if left is None or left > 0:
-                found["certificate"] = certificate_of(listed, solution, allow_suspect=allow_suspect, time_limit_s=left)
+                found["certificate"] = certificate_of(
+                    listed, solution, allow_suspect=allow_suspect, time_limit_s=left, over=lambda: is_up(limit)
+                )
     except TimeIsUp:
         if not solution.has_plan:
             raise

@@ -3,12 +3,13 @@
 Prices of limits and of requests are those of the relaxation, or, where a fleet is a few replicas, those of one bucket
 alone or of the replicas in use. Where that falls short of the plan, lines are added to the fleets: the least cover of
 a fleet's lines is routed, and where its requests do not fit, or not after a loss, the prices that show it are one more
-line. So the cover rises to the fleet's cheapest whole units, or until `ROUNDS` are over: counted, never timed.
+line. So the cover rises to the fleet's cheapest whole units, or until `ROUNDS` are over: counted, never
+timed, but that none is begun once the time that was given is up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -41,7 +42,12 @@ Weights = NDArray[Any]  # whole numbers of any size
 
 
 def certificate_of(
-    candidates: Candidates, solution: Solution, *, allow_suspect: bool = False, time_limit_s: float | None = None
+    candidates: Candidates,
+    solution: Solution,
+    *,
+    allow_suspect: bool = False,
+    time_limit_s: float | None = None,
+    over: Callable[[], bool] = lambda: False,
 ) -> Certificate | None:
     """Prices, what they prove of all columns, and the gap to the plan; None where they prove nothing, or not in time.
 
@@ -59,6 +65,8 @@ def certificate_of(
         Offers whose price is flagged as wrong were listed too; the certificate says so.
     time_limit_s
         For each relaxation that is solved; None = no limit.  [s]
+    over
+        Whether the time is up: prices are made no finer then.
     """
     if solution.status == "infeasible":
         return _of_limits(candidates, allow_suspect, time_limit_s)
@@ -80,7 +88,7 @@ def certificate_of(
         exact = settled(ready, priced)
     bound = certified_bound(settled(candidates, priced), priced, value)
     share = SHARE if criterion == "carbon" else candidates.program.tie_share
-    if not reaches(value, bound, share):
+    if not reaches(value, bound, share) and not over():
         finer = _finer(ready, solution, priced, plain)
         better = certified_bound(settled(candidates, finer), finer, value)  # as the verifier finds it
         priced, bound = (finer, better) if better > bound else (priced, bound)

@@ -51,6 +51,7 @@ Answer = tuple[Candidates, Solution]
 Found = TypeVar("Found")
 ANSWER_SHARE = 0.7  # of the time that is left then, for rates that plans rest on; the rest is for the certificate
 LISTING_SHARE = 0.7  # of the time that is left until a deadline; what is not listed by then is left out
+AT_ONCE = 5  # workloads of a plan that is checked and written down in the second that is kept back for it
 TELLING_S = 0.05  # of a processor, from which on it tells how busy the machine is
 ASKED = ("solver", "time_limit_s", "threads", "seed")  # options of further programs
 
@@ -178,7 +179,7 @@ class Session:
             self._listing = limit.portion(1.0 / LATEST if lists and not shared else LISTING_SHARE)
 
     def _first_listed(self) -> Candidates:
-        """The ways of the scenario; under a time limit also how long a busy machine takes to write plans down."""
+        """The ways of the scenario; under a time limit also how long a plan takes to be written down."""
         limit: Deadline | None = self.options["time_limit_s"]
         if limit is None:
             return self._listed(self.scenario, 1, self.catalog)
@@ -186,7 +187,8 @@ class Session:
         found = self._listed(self.scenario, 1, self.catalog)
         took_s, worked_s = limit.clock() - before_s, time.process_time() - worked_s
         busy = max(took_s / worked_s, 1.0) if worked_s > TELLING_S else 1.0
-        self._slowness = busy * (1 + len(self.scenario.uncertainty))
+        parts = max(len(self.scenario.workloads) / AT_ONCE, 1.0)
+        self._slowness = busy * parts * (1 + len(self.scenario.uncertainty))
         self.options["time_limit_s"] = limit.slowed(self._slowness)
         return found
 

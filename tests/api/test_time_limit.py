@@ -191,6 +191,27 @@ def test_more_is_kept_back_on_a_busy_machine(limit_s: float, by: float, kept_bac
     assert slow.left_s() == pytest.approx(limit_s - kept_back_s)
 
 
+def test_more_is_kept_back_for_more_workloads() -> None:
+    """Forty plans of workloads were found in time and lost in being written down."""
+    few, many = (scenario(training=[job(f"w{number}") for number in range(count)]) for count in (5, 10))
+    left = [api.session(one, MANY, time_limit_s=Deadline.after(100.0, lambda: 0.0)).options for one in (few, many)]
+    assert [options["time_limit_s"].left_s() for options in left] == pytest.approx([99.0, 98.0])
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_prices_are_made_no_finer_once_the_time_is_up(over: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That took as long again as all that came before it, after the time that was given."""
+    from planner.analysis import certified
+
+    session, made = api.session(QUESTION, MANY), []
+    finer = certified._finer
+    monkeypatch.setattr(certified, "reaches", lambda *_: False)
+    monkeypatch.setattr(certified, "_finer", lambda *given: made.append(given) or finer(*given))
+    certificate = certified.certificate_of(session.candidates, session.solved(session.candidates), over=lambda: over)
+    assert certificate is not None
+    assert len(made) == (not over)
+
+
 @pytest.mark.parametrize("ask", [api.frontier, api.compare])
 def test_a_sweep_or_a_comparison_of_part_of_the_ways_is_none(ask: Callable[..., object]) -> None:
     """A listing that the time cut would give points that are not on the front, and causes that are none."""
