@@ -39,7 +39,7 @@ KILLER_HINT = "ask it by itself with plan solve: it may need more memory than a 
 EXTRA = "the scheduler of a cluster is spoken to by dask and distributed, which are not installed"
 HOW = "pip install 'llm-capacity-planner[cluster]'; --workers N needs nothing"
 SAME = "install the same versions on both sides, best from one image or one lock file"
-SHARED_AGAIN = 3  # times that a question finds a worker which does not know what questions share
+SHARED_AGAIN = 3  # times that what questions share is sent again, to workers that came or to which the line broke
 TAKEN_AGAIN = 20  # times that a question is asked whose answer went with a worker
 TAKEN = (asyncio.CancelledError, concurrent.futures.CancelledError, OSError)  # a task was given up, or nobody is there
 WINDOW_S = 5.0  # after which it is looked how many workers there are
@@ -96,16 +96,24 @@ def cluster(
             _demand_workers(client)
             _demand_same(client)
             share = partial(client.register_plugin, Sharing(digest, answer, versions_here()), name=f"plan-{digest}")
-            try:
-                share()
-            except (OSError, RuntimeError, ImportError, AttributeError) as error:
-                raise _unable(error) from None
+            _shared(share)
             yield _Cluster(client, digest, share)
             with suppress(Exception):  # the answers are there
                 client.unregister_worker_plugin(name=f"plan-{digest}")
         finally:
             with suppress(Exception):
                 client.close(timeout=2)
+
+
+def _shared(share: Callable[[], object]) -> None:
+    """Every worker has what the questions share; asked again where one came or went meanwhile."""
+    for again in range(SHARED_AGAIN, -1, -1):
+        try:
+            share()
+            return
+        except (OSError, RuntimeError, ImportError, AttributeError) as error:
+            if not again or not isinstance(error, OSError):  # a connection that breaks is one
+                raise _unable(error) from None
 
 
 class _Cluster:

@@ -121,6 +121,31 @@ def test_workers_are_told_once_and_both_answer(tmp_path: Path) -> None:
     assert len({path.name.split(".")[2] for path in (tmp_path / "asked").iterdir()}) == 2
 
 
+@needs_dask
+@pytest.mark.parametrize("broken", [1, 9])
+def test_a_line_that_breaks_while_workers_are_told_is_no_end(
+    broken: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that came or went just then closes the line of all; one that always breaks is told."""
+    import distributed
+    from distributed.comm.core import CommClosedError
+
+    tell, breaks = distributed.Client.register_plugin, iter(range(broken))
+
+    def broken_line(client: object, *given: object, **more: object) -> object:
+        if next(breaks, None) is not None:
+            raise CommClosedError("in <TCP (closed)>")
+        return tell(client, *given, **more)
+
+    monkeypatch.setattr(distributed.Client, "register_plugin", broken_line)
+    with loopback(tmp_path) as made:
+        if broken == 1:
+            assert rows_by(made, questions(3), answer) == [row(float(number)) for number in range(3)]
+            return
+        with pytest.raises(StoppedError, match="a worker failed: CommClosedError"):
+            rows_by(made, questions(3), answer)
+
+
 def wait_for(made: Loopback, count: int) -> None:
     import distributed
 
