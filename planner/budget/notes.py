@@ -30,7 +30,7 @@ def notes_of(
     return [
         *_of_months(document, months, options),
         *_of_payments(document, charges),
-        *_of_shares(document, charges),
+        *_of_shares(charges),
         *_left_out(document),
     ]
 
@@ -78,7 +78,7 @@ def _of_payments(document: PlanDocument, charges: Sequence[Charge]) -> Iterator[
         )
 
 
-def _of_shares(document: PlanDocument, charges: Sequence[Charge]) -> Iterator[str]:
+def _of_shares(charges: Sequence[Charge]) -> Iterator[str]:
     if any(charge.pool is not None for charge in charges):
         yield "nodes under contract are shared by node-hours over the whole plan, in every month by the same shares"
 

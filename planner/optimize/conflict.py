@@ -30,7 +30,7 @@ from planner.optimize.status import Status, uninterrupted
 MANY = 12  # groups, beyond which most are ruled out by relaxations before any integer program is solved
 Names = tuple[str, ...]
 
-__all__ = ["PROVIDERS", "Conflict", "find_conflict", "groups_of", "minimal_conflict", "without_others"]
+__all__ = ["PROVIDERS", "Conflict", "find_conflict", "groups_of", "without_others"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,23 +39,6 @@ class Conflict:
 
     names: tuple[str, ...]
     minimal: bool
-
-
-def minimal_conflict(
-    program: Program | Limited, *, solver: str = "highs", time_limit_s: float | Deadline | None = None
-) -> tuple[str, ...]:
-    """Names of `find_conflict`; empty when the program is feasible.
-
-    Parameters
-    ----------
-    program
-        `Limited` where there are limits on single columns.
-    solver
-        ``highs`` or ``cbc``.
-    time_limit_s
-        Of each step, or a deadline of all; a step that ends without proof keeps its group. None = no limit.  [s]
-    """
-    return find_conflict(program, solver=solver, time_limit_s=time_limit_s).names
 
 
 def find_conflict(
@@ -69,8 +52,13 @@ def find_conflict(
 
     Parameters
     ----------
+    program
+        `Limited` where there are limits on single columns.
+    solver
+        ``highs`` or ``cbc``.
     time_limit_s
-        Of each step; a step that ends without proof keeps its group and clears `minimal`.
+        Of each step, or a deadline of all; a step that ends without proof keeps its group and clears `minimal`. None =
+        no limit.  [s]
     asker
         Solves the steps, in place of the solver and its limit.
     """

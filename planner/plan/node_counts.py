@@ -93,7 +93,8 @@ class _Walk:
     upto: int
     limits: tuple[tuple[tuple[int, ...], int], ...]
     node_weights: list[int]  # by offer
-    known: dict[tuple[str, Prices], int]
+    offers_of: Mapping[str, list[int]]  # of each fleet: what its columns stand on; prices of others are nothing to it
+    known: dict[tuple[str, Prices], int]  # by prices of these offers alone
     steps: int  # taken so far
     reached: int  # what is proven so far
     plain: Prices
@@ -128,6 +129,7 @@ class _Walk:
             upto=asked.upto,
             limits=asked.limits,
             node_weights=node_weights,
+            offers_of={},
             known={},
             steps=0,
             reached=0,
@@ -156,14 +158,18 @@ class _Walk:
         mask &= upper > 0
         small, kept = restrict(replace(self.program, rows=()), mask)
         names = {task.name for task in self.tasks}
+        tasks = tuple(task for task in small.tasks if task.name in names)
+        offer, taken = self.offer[kept], self.taken[kept]
+        stands = np.where(taken > 0, offer, -1)
         return replace(
             self,
             program=small,
             weights=self.weights[kept],
             upper=self.upper[kept],
-            offer=self.offer[kept],
-            taken=self.taken[kept],
-            tasks=tuple(task for task in small.tasks if task.name in names),
+            offer=offer,
+            taken=taken,
+            tasks=tasks,
+            offers_of={task.name: sorted(set(stands[task.first : task.stop].tolist()) - {-1}) for task in tasks},
         )
 
     def close(self) -> None:
@@ -240,15 +246,16 @@ class _Walk:
         total = self.rest
         for offer, count in nodes.items():
             total += (self.node_weights[offer] - self._of_devices(prices, offer)) * count
-        missing = [task for task in self.tasks if (task.name, prices) not in self.known]
+        keys = {task.name: (task.name, tuple(prices[o] for o in self.offers_of[task.name])) for task in self.tasks}
+        missing = [task for task in self.tasks if keys[task.name] not in self.known]
         if missing:
             weights, upper = self._at(prices)
             for task in missing:
                 if len(self.known) >= MOST_WEIGHED or self.steps >= MOST_STEPS:
                     raise TooManyError
-                self.known[task.name, prices], taken = self.least_of(self.program, task, weights, upper)
+                self.known[keys[task.name]], taken = self.least_of(self.program, task, weights, upper)
                 self.steps += taken
-        return total + sum(self.known[task.name, prices] for task in self.tasks)
+        return total + sum(self.known[key] for key in keys.values())
 
     def _of_devices(self, prices: Prices, offer: int) -> int:
         """What all devices of a node are charged."""

@@ -129,7 +129,7 @@ def _because(one: Compared, currency: str) -> Block:
         return Items(title="Because", items=told)
     lines = [*causes.cause_lines(cause, one, currency)]
     others = cause["others"][:_OTHERS]
-    lines += [causes.other_line(row, one, currency) for row in others]
+    lines += [causes.other_line(row, currency) for row in others]
     more = len(cause["others"]) - len(others)
     lines += [f"and {more} more changes move the cost or the decision"] if more > 0 else []
     lines += [causes.again_line(row, currency) for row in cause["sides"]]

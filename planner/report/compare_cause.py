@@ -95,15 +95,13 @@ def _partly(row: ChangeRow, currency: str) -> str:
     return decides + cost
 
 
-def other_line(row: ChangeRow, one: Compared, currency: str) -> str:
+def other_line(row: ChangeRow, currency: str) -> str:
     """A change that does something, but is not the cause.
 
     Parameters
     ----------
     row
         The change.
-    one
-        The comparison that it is of; nothing of it is told.
     currency
         Code of the currency, as USD.
     """

@@ -8,7 +8,7 @@ import numpy as np
 
 from planner.candidates.program import Task
 from planner.optimize import conflict
-from planner.optimize.conflict import find_conflict, groups_of, minimal_conflict, without_others
+from planner.optimize.conflict import find_conflict, groups_of, without_others
 from planner.optimize.solve import optimize
 from planner.optimize.status import Solution, Status
 from tests.optimize.brute import best, random_program
@@ -28,7 +28,7 @@ def test_two_jobs_and_the_one_quota_between_them() -> None:
             row("hardware.quotas[0]", 5, [3, 3, 3, 3, 0, 0]),
         ),
     )
-    assert set(minimal_conflict(question)) == {"a", "b", "hardware.quotas[0]"}
+    assert set(find_conflict(question).names) == {"a", "b", "hardware.quotas[0]"}
 
 
 def test_rows_of_one_name_are_one_group() -> None:
@@ -37,17 +37,17 @@ def test_rows_of_one_name_are_one_group() -> None:
         cost=[3, 4],
         rows=(row("limits.max_devices", 1, [2, 0]), row("limits.max_devices", 1, [0, 2])),
     )
-    assert set(minimal_conflict(question)) == {"a", "limits.max_devices"}
+    assert set(find_conflict(question).names) == {"a", "limits.max_devices"}
 
 
 def test_provider_limit_is_a_member() -> None:
     question = program(TASKS[:2], cost=[3, 4, 5, 6], provider=[0, 0, 1, 1], max_providers=1)
-    assert set(minimal_conflict(question)) == {"a", "b", "limits.max_providers"}
+    assert set(find_conflict(question).names) == {"a", "b", "limits.max_providers"}
 
 
 def test_a_task_without_columns_is_the_conflict() -> None:
     tasks = [Task(name="a", kind="training", first=0, stop=2), Task(name="void", kind="training", first=2, stop=2)]
-    assert minimal_conflict(program(tasks, cost=[1, 2], rows=(row("limits.budget", 9, [1, 2]),))) == ("void",)
+    assert find_conflict(program(tasks, cost=[1, 2], rows=(row("limits.budget", 9, [1, 2]),))).names == ("void",)
 
 
 def test_feasible_has_no_conflict() -> None:
@@ -61,7 +61,7 @@ def test_random_conflicts_are_minimal_by_brute_force() -> None:
         question = random_program(seed)
         if best(question) is not None:
             continue
-        names = minimal_conflict(question)
+        names = find_conflict(question).names
         assert names, seed
         assert best(without_others(question, names)) is None, seed
         for name in names:

@@ -7,7 +7,7 @@ import pytest
 
 from planner.candidates.program import Row, Task, restrict
 from planner.optimize import conflict
-from planner.optimize.conflict import minimal_conflict
+from planner.optimize.conflict import find_conflict
 from planner.optimize.elastic import combined_repair
 from planner.optimize.limited import PROVIDERS, Asker, Filter, Limited
 from planner.optimize.repair import single_repair
@@ -33,7 +33,7 @@ def test_deadline_and_quota_by_hand() -> None:
         program=program(TASKS, cost=[5, 4, 5, 4], rows=(row("quota", 4, [3, 1, 3, 1]),)),
         filters=(deadline("a.deadline", 10, [9, 20, 0, 0]), deadline("b.deadline", 10, [0, 0, 9, 20])),
     )
-    assert set(minimal_conflict(limited)) == {"a", "b", "a.deadline", "b.deadline", "quota"}
+    assert set(find_conflict(limited).names) == {"a", "b", "a.deadline", "b.deadline", "quota"}
     repairs = {name: single_repair(limited, name) for name in limited.limits}
     assert {name: one.more for name, one in repairs.items()} == {"a.deadline": 10, "b.deadline": 10, "quota": 2}
     assert {name: one.cost_microusd for name, one in repairs.items()} == {"a.deadline": 9, "b.deadline": 9, "quota": 10}
@@ -49,7 +49,7 @@ def test_one_alone_is_not_enough_and_both_are() -> None:
         filters=(deadline("a.deadline", 10, [20, 15]),),
     )
     assert [single_repair(limited, name).more for name in ("a.deadline", "quota")] == [None, None]
-    assert minimal_conflict(limited) in (("a", "a.deadline"), ("a", "quota"))
+    assert find_conflict(limited).names in (("a", "a.deadline"), ("a", "quota"))
     together = combined_repair(limited, limited.limits)
     assert together is not None
     assert dict(together.more) == {"a.deadline": 10, "quota": 2}  # 100 % + 100 %; the other way 50 % + 300 %
@@ -64,8 +64,8 @@ def test_supplies_are_bought_before_a_limit_is_loosened() -> None:
     )
     repair = single_repair(Limited(program=question), "pool")
     assert (repair.more, repair.cost_microusd, repair.proven) == (1, 31, True)
-    assert minimal_conflict(Limited(program=question)) == ("a", "pool")
-    assert minimal_conflict(Limited(program=question, fixed=frozenset({"pool"}))) == ("a",)
+    assert find_conflict(Limited(program=question)).names == ("a", "pool")
+    assert find_conflict(Limited(program=question, fixed=frozenset({"pool"}))).names == ("a",)
 
 
 def test_a_later_deadline_may_bring_company() -> None:
@@ -117,7 +117,7 @@ def test_what_is_fixed_is_neither_loosened_nor_left_out(name: str) -> None:
         program=program(TASKS[:1], cost=[7, 8], rows=(row("quota", 2, [4, 8]),)), fixed=frozenset({"quota"})
     )
     assert limited.limits == ()
-    assert name in minimal_conflict(limited) or name == "quota"
+    assert name in find_conflict(limited).names or name == "quota"
     assert limited.only(()).rows[0].bound == 2
 
 
@@ -126,7 +126,7 @@ def test_relaxations_rule_out_groups_and_the_set_stays_minimal(monkeypatch: pyte
     monkeypatch.setattr(conflict, "MANY", 0)
     seen = 0
     for seed, limited in infeasible_instances(range(30)):
-        names = minimal_conflict(limited)
+        names = find_conflict(limited).names
         assert best(limited.only(names)) is None, seed
         for name in names:
             assert best(limited.only([other for other in names if other != name])) is not None, (seed, name)
@@ -151,7 +151,7 @@ def test_integrality_is_beyond_the_relaxation() -> None:
     pools = (row("p", 4, [3, 0, 3, 0, 2, 0]), row("q", 4, [0, 3, 0, 3, 0, 2]))
     question = program(three, cost=[1] * 6, rows=pools)
     assert not surely_infeasible(question)
-    assert set(minimal_conflict(question)) == {"a", "b", "c", "p", "q"}
+    assert set(find_conflict(question).names) == {"a", "b", "c", "p", "q"}
 
 
 def test_out_of_time_nothing_is_claimed() -> None:
