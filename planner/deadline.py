@@ -13,7 +13,9 @@ from planner.carriers import dataclass
 
 PARTING_S, PARTING_SHARE = 1.0, 0.1  # kept back to check and write down what was found
 MOST_SHARE = 0.4  # of all of it, however much there is to be written down and however busy the machine
+MOST_OF_REST = 0.5  # of the time that is left by then
 MORE_TIME = "give it more time, or ask for fewer offers"
+_CLOCKS: ContextVar[tuple[Callable[[Deadline], None], ...]] = ContextVar("clocks", default=())
 _PARTING: ContextVar[bool] = ContextVar("parting", default=False)
 
 
@@ -79,7 +81,8 @@ class Deadline:
 
     def slowed(self, by: float) -> Deadline:
         """With so many times as much kept back: there are several plans, or work takes long on a busy machine."""
-        kept_back_s = min(max(by, 1.0) * min(PARTING_S, PARTING_SHARE * self.limit_s), MOST_SHARE * self.limit_s)
+        least_s, left_s = min(PARTING_S, PARTING_SHARE * self.limit_s), self.began_s + self.limit_s - self.clock()
+        kept_back_s = max(min(by * least_s, MOST_SHARE * self.limit_s, MOST_OF_REST * left_s), least_s)
         return replace(self, due_s=self.began_s + self.limit_s - kept_back_s)
 
     def portion(self, share: float) -> Deadline:
@@ -96,6 +99,29 @@ def left_s(limit: float | Deadline | None) -> float | None:
 def is_up(limit: float | Deadline | None) -> bool:
     """Whether a deadline has passed; seconds that were not begun never are up."""
     return isinstance(limit, Deadline) and limit.passed()
+
+
+def due(deadline: Deadline) -> Deadline:
+    """A deadline that holds from now on; what breaks work off at one is told of it."""
+    for tell in _CLOCKS.get():
+        tell(deadline)
+    return deadline
+
+
+@contextmanager
+def telling(tell: Callable[[Deadline], None]) -> Iterator[None]:
+    """Deadlines that hold from then on are told, as one that is sooner since there is more to be written down.
+
+    Parameters
+    ----------
+    tell
+        Is called with each.
+    """
+    before = _CLOCKS.set((*_CLOCKS.get(), tell))
+    try:
+        yield
+    finally:
+        _CLOCKS.reset(before)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from planner.analysis.why.widen import allowed, in_regions
 from planner.candidates.search import Candidates
 from planner.checks.findings import Finding, cell_findings
 from planner.optimize.status import LISTING_ENDED, RATES_ENDED
-from planner.plan.reasons import MOST_ALTERNATIVES, cheapest_by_device
+from planner.plan.reasons import IN_HASTE, MOST_ALTERNATIVES, cheapest_by_device
 from planner.scenario.load import parse_scenario, with_settings
 from planner.scenario.schema import Scenario, ServingFleet
 
@@ -46,7 +46,7 @@ def listing_findings(document: PlanDocument, listed: Candidates) -> Iterator[Fin
         columns = len(listed.tables[name])
         mixed = told["columns"] - columns if name in listed.spaces else 0
         yield from _story(name, told, listed, columns + max(mixed, 0))
-        yield from _others(workload, listed)
+        yield from _others(workload, listed, in_haste=IN_HASTE in document["warnings"])
         more += mixed
     if listed.whole_calendar is not None and more:
         return  # a mix has a column for each of its starts
@@ -65,14 +65,14 @@ def _story(name: str, told: Rejected, listed: Candidates, columns: int) -> Itera
         yield Finding(WRONG, f"{name}: dropped are {stated}, listed again {counted}")
 
 
-def _others(workload: Workload, listed: Candidates) -> Iterator[Finding]:
+def _others(workload: Workload, listed: Candidates, *, in_haste: bool) -> Iterator[Finding]:
     """The way that is told on each device is the cheapest there is; dearer where rates may have been cut."""
     name = workload["name"]
     task = next(task for task in listed.program.tasks if task.name == name)
     asked = next(one for one in listed.scenario.workloads if one.name == name)
     cut = isinstance(asked, ServingFleet) and bool(asked.targets_s or asked.availability is not None)
     least = {device: cost for device, (cost, _) in cheapest_by_device(listed, task).items()}
-    if not cut and len(workload["alternatives"]) != min(len(least), MOST_ALTERNATIVES):
+    if not (cut or in_haste) and len(workload["alternatives"]) != min(len(least), MOST_ALTERNATIVES):
         text = f"{len(workload['alternatives'])} ways are told, there are such on {len(least)} kinds of devices"
         yield Finding("wrong-alternative", f"{name}: {text}")
     for one in workload["alternatives"]:

@@ -19,7 +19,7 @@ import numpy as np
 from planner.candidates.program import Program, Row, Task, restrict
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
-from planner.deadline import Deadline, TimeIsUp, is_up
+from planner.deadline import Deadline, TimeIsUp, is_up, parting
 from planner.estimate.serving_spares import replicas_within, spares_for
 from planner.optimize.solve import Solution, noting_bounds
 from planner.optimize.status import RATES_ENDED, Status, uninterrupted
@@ -157,7 +157,8 @@ def _rounds(
         candidates, solution = _by(limit, candidates, solve, prepare, spares)
         if not solution.has_plan:
             return candidates, _not_proven(solution) if kept else solution
-        cuts, more = dict(_cuts(candidates, solution, kept)), dict(_more_spares(candidates, solution))
+        with parting():  # a plan that is not checked is none
+            cuts, more = dict(_cuts(candidates, solution, kept)), dict(_more_spares(candidates, solution))
         if not cuts and not more:
             return candidates, solution
         uninterrupted(solution)  # a plan whose targets are missed is none to keep

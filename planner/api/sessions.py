@@ -27,7 +27,7 @@ from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
 from planner.catalog.model import Catalog
 from planner.checks.verify import verify as _verify
-from planner.deadline import Deadline, TimeIsUp, is_up
+from planner.deadline import Deadline, TimeIsUp, due, is_up
 from planner.errors import PlanError, UsageError
 from planner.estimate.market import market
 from planner.optimize.class_mixes import better_mixes
@@ -51,7 +51,7 @@ Answer = tuple[Candidates, Solution]
 Found = TypeVar("Found")
 ANSWER_SHARE = 0.7  # of the time that is left then, for rates that plans rest on; the rest is for the certificate
 LISTING_SHARE = 0.7  # of the time that is left until a deadline; what is not listed by then is left out
-AT_ONCE = 5  # workloads of a plan that is checked and written down in the second that is kept back for it
+AT_ONCE = 4  # workloads of a plan that is checked and written down in the second that is kept back for it
 TELLING_S = 0.05  # of a processor, from which on it tells how busy the machine is
 ASKED = ("solver", "time_limit_s", "threads", "seed")  # options of further programs
 
@@ -174,7 +174,7 @@ class Session:
     def _begin(self, *, lists: bool = False) -> None:
         """A call begins, and the time for it, which one that only lists may use for that; a deadline runs already."""
         limit, shared = Deadline.of(self._time_limit), isinstance(self._time_limit, Deadline)
-        self.options["time_limit_s"] = None if limit is None else limit.slowed(self._slowness)
+        self.options["time_limit_s"] = None if limit is None else due(limit.slowed(self._slowness))
         if limit is not None and (lists or not shared):
             self._listing = limit.portion(1.0 / LATEST if lists and not shared else LISTING_SHARE)
 
@@ -189,7 +189,7 @@ class Session:
         busy = max(took_s / worked_s, 1.0) if worked_s > TELLING_S else 1.0
         parts = max(len(self.scenario.workloads) / AT_ONCE, 1.0)
         self._slowness = busy * parts * (1 + len(self.scenario.uncertainty))
-        self.options["time_limit_s"] = limit.slowed(self._slowness)
+        self.options["time_limit_s"] = due(limit.slowed(self._slowness))
         return found
 
     def with_(self, changes: Mapping[str, Any] | None = None, /, **more: Any) -> Session:

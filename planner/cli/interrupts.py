@@ -8,7 +8,7 @@ import signal
 import threading
 from collections.abc import Iterator
 
-from planner.deadline import MORE_TIME, Deadline, TimeIsUp, is_parting
+from planner.deadline import MORE_TIME, Deadline, TimeIsUp, is_parting, telling
 from planner.errors import StoppedError
 
 OVERTIME_S = 0.7  # after its deadline that work has to come to an end by itself
@@ -43,11 +43,16 @@ def on_time(deadline: Deadline | None) -> Iterator[None]:
             rung = True
             raise TimeIsUp
 
+    def wind(due: Deadline) -> None:
+        own = (due.began_s, due.limit_s) == (deadline.began_s, deadline.limit_s)
+        if here and own and not rung:
+            signal.setitimer(signal.ITIMER_REAL, max(due.left_s(OVERTIME_S), 0.001))
+
     before = signal.signal(alarm, ring) if here and alarm else None
     try:
-        if here:
-            signal.setitimer(signal.ITIMER_REAL, max(deadline.left_s(OVERTIME_S), 0.001))
-        yield
+        wind(deadline)
+        with telling(wind):
+            yield
     except TimeIsUp:
         if here:
             signal.setitimer(signal.ITIMER_REAL, 0.0)

@@ -20,7 +20,15 @@ from planner.plan.notes.assumptions import assumptions_of, facts_of, notes_of, w
 from planner.plan.parts import most_devices, rows_of, spent_on
 from planner.plan.plainest import plain_document
 from planner.plan.proof import summary_proof
-from planner.plan.reasons import MOST_ALTERNATIVES, alternatives_of, because_of, kinds_of, on_sure_units
+from planner.plan.reasons import (
+    IN_HASTE,
+    MOST_ALTERNATIVES,
+    MOST_IN_HASTE,
+    alternatives_of,
+    because_of,
+    kinds_of,
+    on_sure_units,
+)
 from planner.plan.rows.allocations import allocations_of
 from planner.plan.rows.bands import budget_warnings, cost_band, margins_document, workload_band
 from planner.plan.rows.calendar import calendar_document
@@ -78,11 +86,14 @@ def build_document(
     candidates = on_sure_units(candidates, over)
     has_plan = solution.status in STATUS_WITH_PLAN
     asked = [task for task in candidates.program.tasks if task.kind != "optional"]
-    workloads = [_workload(candidates, solution, task, has_plan) for task in asked]
+    most = MOST_ALTERNATIVES
+    if over():
+        most = max(min(most, MOST_IN_HASTE // max(len(asked), 1)), 1)
+    workloads = [_workload(candidates, solution, task, has_plan, most) for task in asked]
     cheapest, least, chosen = workloads, solution, candidates
     if proposed is not None:
         chosen, solution = proposed
-        workloads = [_proposed(candidates, chosen, solution, one, task) for one, task in zip(cheapest, asked)]
+        workloads = [_proposed(candidates, chosen, solution, one, task, most) for one, task in zip(cheapest, asked)]
     plain = plain_document(scenario, cheapest, workloads) if has_plan and weighed else None
     bought = calendar_document(chosen, solution, workloads)
     shared = shared_rows(chosen, solution, workloads) if has_plan else []
@@ -93,6 +104,7 @@ def build_document(
         *idle_warnings(candidates, workloads),
         *network_warnings(candidates),
         *budget_warnings(scenario.limits.budget_microusd, summary),
+        *([IN_HASTE] if most < MOST_ALTERNATIVES else []),
     ]
     document: PlanDocument = {
         "schema": SCHEMA,
@@ -106,7 +118,7 @@ def build_document(
         if len({row["device"] for one in workloads for row in one["allocations"]}) > 1
         else None,
         "named": named_of(candidates, workloads, has_plan=has_plan),
-        "rejected": _rejected(candidates),
+        "rejected": _rejected(candidates, most),
         "infeasible": infeasible,
         **bought,  # type: ignore[typeddict-item]  # what else is asked for is added later
         "certificate": certificate,
@@ -156,7 +168,7 @@ def digest_of(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _workload(candidates: Candidates, solution: Solution, task: Task, has_plan: bool) -> Workload:
+def _workload(candidates: Candidates, solution: Solution, task: Task, has_plan: bool, most: int) -> Workload:
     question = candidates.questions[task.name]
     allocations = allocations_of(candidates, solution, task) if has_plan else []
     cost = sum(row["cost_microusd"] for row in allocations)
@@ -173,7 +185,7 @@ def _workload(candidates: Candidates, solution: Solution, task: Task, has_plan: 
         "cost_microusd": cost,
         "cost_usd": usd(cost),
         "because": because_of(candidates, solution, task, allocations) if has_plan else [],
-        "alternatives": alternatives_of(candidates, task, allocations)[:MOST_ALTERNATIVES],
+        "alternatives": alternatives_of(candidates, task, allocations)[:most],
         "cross_check": cross_checks(candidates, task.name, allocations),
         "fleet": fleet_document(candidates, question, task, allocations),
         "error_band": workload_band(allocations),
@@ -185,7 +197,7 @@ def _workload(candidates: Candidates, solution: Solution, task: Task, has_plan: 
 
 
 def _proposed(
-    candidates: Candidates, chosen: Candidates, solution: Solution, cheapest: Workload, task: Task
+    candidates: Candidates, chosen: Candidates, solution: Solution, cheapest: Workload, task: Task, most: int
 ) -> Workload:
     """A workload as it is proposed: its rows in place of those of the cheapest plan."""
     mine = next(one for one in chosen.program.tasks if one.name == task.name)
@@ -199,7 +211,7 @@ def _proposed(
         "cost_microusd": cost,
         "cost_usd": usd(cost),
         "because": because_of(candidates, solution, task, rows, chosen=chosen, cheapest=cheapest["cost_microusd"]),
-        "alternatives": alternatives_of(candidates, task, rows)[:MOST_ALTERNATIVES],
+        "alternatives": alternatives_of(candidates, task, rows)[:most],
         "cross_check": cross_checks(chosen, task.name, rows),
         "fleet": fleet_document(chosen, question, mine, rows),
         "error_band": workload_band(rows),
@@ -267,11 +279,11 @@ def _summary(
     return {**found, "unused_usd": usd(spent["unused"])} if has_plan and spent["unused"] else found
 
 
-def _rejected(candidates: Candidates) -> dict[str, Rejected]:
+def _rejected(candidates: Candidates, most: int) -> dict[str, Rejected]:
     task_of = {task.name: task for task in candidates.program.tasks}
     return {
         name: {
-            "devices": min(kinds_of(candidates, task_of[name]), MOST_ALTERNATIVES),
+            "devices": min(kinds_of(candidates, task_of[name]), most),
             "offers_seen": ledger.offers_seen,
             "layouts_seen": ledger.layouts_seen,
             "columns": len(candidates.tables[name]),

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from planner.plan.model.workloads import Allocation, Alternative
 
 MOST_ALTERNATIVES = 8
+MOST_IN_HASTE = 40  # of all workloads together, once the time is up
+IN_HASTE = "for lack of time only the cheapest of the ways on other devices are told"
 
 
 def alternatives_of(candidates: Candidates, task: Task, allocations: Sequence[Allocation] = ()) -> list[Alternative]:

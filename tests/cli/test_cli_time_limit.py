@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from planner.cli import clock, interrupts
 from planner.cli.interrupts import on_time
 from planner.cli.quantities import deadline_of
-from planner.deadline import Deadline, TimeIsUp, parting
+from planner.deadline import Deadline, TimeIsUp, due, parting
 from planner.errors import StoppedError
 from tests.cli.conftest import Run
 
@@ -139,6 +141,16 @@ def test_without_a_need_nothing_rings(deadline: Deadline | None) -> None:
     with on_time(deadline):
         assert (signal.getitimer(signal.ITIMER_REAL)[0] > 0) == (deadline is not None)
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("changed", "rings"), [({}, True), ({"limit_s": 7.0}, False)])
+def test_the_alarm_rings_sooner_where_more_is_kept_back(changed: dict[str, float], rings: bool) -> None:
+    """Comparisons of forty workloads went on into the time in which the plan was to be written down."""
+    deadline = Deadline.after(3600.0)
+    sooner = replace(deadline, due_s=deadline.began_s - 5.0, **changed)
+    with pytest.raises(StoppedError) if rings else contextlib.nullcontext(), on_time(deadline):
+        due(sooner)
+        time.sleep(0.3)
 
 
 def test_other_threads_have_no_alarms() -> None:
