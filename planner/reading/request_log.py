@@ -6,6 +6,7 @@ import re
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import field
+from datetime import datetime
 from itertools import chain
 from pathlib import PurePath
 from typing import Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from planner.carriers import dataclass
 from planner.reading.columns import SYMBOLS, Roles
+from planner.reading.decimal_signs import Signs
 from planner.reading.kinds import Asked
 from planner.reading.long_log import RUN, LengthCounts, LongLog
 from planner.reading.reading import Piece, Reading, Skips
@@ -47,6 +49,7 @@ class RequestLog:
     tool: str = ""
     written: bool = False  # times are written out, not counted
     order: DayOrder = field(default_factory=DayOrder)  # of dates with slashes
+    signs: Signs = field(default_factory=Signs)  # of numbers that are written
     zones: set[bool] = field(default_factory=set)  # whether times name their zone
     ids: array[int] = field(default_factory=lambda: array("q"))
     blocks: PrefixBlocks = field(default_factory=lambda: PrefixBlocks())
@@ -271,16 +274,22 @@ class RequestLog:
             return 1e-3, "milliseconds from the start, as Mooncake writes them"
         if self.tool == "Qwen-Bailian":
             return 1.0, "seconds from the start, as Qwen-Bailian's traces have them"
+        if digits := _date_in_digits(middle):
+            message = f"times as {digits} are dates that are written without signs"
+            hint = "write them as 2025-03-01T12:00:00; --time-unit s says that they are seconds"
+            raise refused(self.source, "dates-as-numbers", message, hint)
         return 1.0, "taken as seconds from the start; --time-unit ms says otherwise"
 
     def _unit(self, middle: float, reading: Reading) -> tuple[float, bool]:
         """Seconds in the unit of the times, and whether they are of the calendar."""
-        column = self.roles.of.get("time", "time")
+        column = " + ".join(self.roles.of[role] for role in ("day", "time") if role in self.roles.of)
         unit, why = self._unit_of(middle)
         reading.understood["time"] = f"{column}, {SYMBOLS[unit]}: {why}"
         parts = [self.roles.of[role] for role in ("input", "cache_read", "cache_write") if role in self.roles.of]
         reading.understood["prompt"] = f"{' + '.join(parts)}, tokens"
         reading.understood["answer"] = f"{self.roles.of['output']}, tokens"
+        if self.signs.said:
+            reading.understood["numbers"] = self.signs.said
         return unit, middle * unit >= EPOCH_FROM_S
 
     def _zone(self, reading: Reading, counted: bool) -> None:
@@ -328,6 +337,17 @@ class RequestLog:
             reading.note(f"no model is named: {MODEL} stands in the scenario; --model names another")
         name = name_of(self.asked.name or PurePath(self.source.name.split(" and ")[0]).name.split(".")[0])
         return {"name": name, "model": self.asked.model or MODEL}
+
+
+def _date_in_digits(middle: float) -> str:
+    """A number whose digits are those of a day or of a time, as 20250301 and 20250301120000; "" for others."""
+    digits = f"{middle:.0f}"
+    forms = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
+    try:
+        year = datetime.strptime(digits, forms.get(len(digits), "")).year
+    except ValueError:
+        return ""
+    return digits if year in range(2000, 2100) else ""
 
 
 def _middle(times: Array) -> float:
