@@ -1,4 +1,4 @@
-"""What Slurm tells of jobs: those of sacct and squeue as a history of demand, as tables, in columns or as JSON."""
+"""What Slurm tells of jobs as a history of demand: sacct and squeue as tables, in columns or as JSON, scontrol's."""
 
 from __future__ import annotations
 
@@ -39,6 +39,13 @@ _NUMBERED = (
     "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY",
 )  # fmt: skip
 _COMPACT = {"R": "RUNNING", "PD": "PENDING", "CG": "COMPLETING", "S": "SUSPENDED", "CF": "CONFIGURING"}  # of squeue
+# fields of scontrol show job, an older name of what a job holds among them
+_FIELDS = {
+    "JobId": "id", "JobState": "state", "RunTime": "elapsed", "SubmitTime": "submit", "StartTime": "start",
+    "EndTime": "end", "Partition": "partition", "NumNodes": "nodes", "AllocTRES": "tres", "TRES": "tres",
+    "ReqTRES": "wanted", "TresPerNode": "each", "Gres": "each",
+}  # fmt: skip
+_FIELD = re.compile(rf"(?:^|\s)({'|'.join(_FIELDS)})=(\S*)")
 _RULER = re.compile(r"-+(?: +-+)*\s*")  # what sacct prints below its columns, without --parsable
 _COUNT = re.compile(r"[0-9]{1,12}")
 MIG_SLICE = re.compile(r"\d+g\.\d+gb")
@@ -53,6 +60,9 @@ def recognise_sacct(source: Source) -> Match:
         keys = head_keys(source)
         return fit({each: each in keys for each in ("jobs", "job_id", "submission", "elapsed", "tres")},
                    tool="sacct --json", ceiling=0.97)  # fmt: skip
+    if re.search(r"^JobId=\d", source.head_text, re.M):
+        head = source.head_text
+        return fit({each: each in head for each in ("JobId=", "JobState=", "RunTime=")}, tool="scontrol", ceiling=0.97)
     places = places_of(header_of(source)[0] or _columns(source)[0], _ROLES)
     marks = {
         "JobID": "id" in places,
@@ -122,9 +132,29 @@ def _json_rows(source: Source, skipped: Skips) -> Iterator[tuple[int, dict[str, 
             }  # fmt: skip
 
 
+def _shown_rows(source: Source) -> Iterator[tuple[int, dict[str, str]]]:
+    """Jobs of scontrol show job, each over several lines or on one."""
+    job: dict[str, str] = {}
+    begin = 0
+    for number, line in enumerate(source.lines(), start=1):
+        fields: dict[str, str] = {}
+        for name, value in _FIELD.findall(line[:20_000]):
+            fields.setdefault(_FIELDS[name], "" if value in ("(null)", "N/A") else value)
+        if line.startswith("JobId="):
+            if job:
+                yield begin, job
+            job, begin = {}, number
+        if begin:
+            job = fields | job
+    if job:
+        yield begin, job
+
+
 def _rows(source: Source, skipped: Skips) -> Iterator[tuple[int, dict[str, str]]]:
     if source.head_text.lstrip().startswith("{"):
         return _json_rows(source, skipped)
+    if re.search(r"^JobId=\d", source.head_text, re.M):
+        return _shown_rows(source)
     if _columns(source)[0]:
         return _printed_rows(source, skipped)
     quoted = "gresused" in map(plain, header_of(source)[0])  # tables of the database are quoted, sacct quotes nothing
@@ -177,7 +207,9 @@ def _job(row: dict[str, str], types: Counter[str]) -> Job | str:
     if not gpus and row.get("each"):
         nodes = int(min(number_of(row.get("nodes", "")) or 1, MOST_KEYS))
         gpus = {kind: count * nodes for kind, count in gpus_of(row["each"]).items()}
-    if not gpus and state == "PENDING":
+    if state == "PENDING":
+        start = None  # one that is told is a guess of the scheduler
+    if not gpus and (state == "PENDING" or not {"tres", "each"} & set(row)):
         gpus = gpus_of(row.get("wanted", ""))
     typed = sum(count for kind, count in gpus.items() if kind)
     for kind, count in gpus.items():
@@ -231,6 +263,8 @@ def read_sacct(source: Source, asked: Asked) -> Reading:
     )  # fmt: skip
     if not {"tres", "wanted", "each"} & set(columns):
         reading.note("no column tells of devices: ask sacct for AllocTRES too")
+    elif not {"tres", "each"} & set(columns):
+        reading.note("no column tells what jobs held: what they asked for (ReqTRES) counts, also of those cancelled")
     elif not history.gpu_jobs:
         reading.note("no job has gres/gpu among its resources: there are no GPU-hours")
     return reading
@@ -238,6 +272,6 @@ def read_sacct(source: Source, asked: Asked) -> Reading:
 
 KINDS = (
     Kind(name="sacct", title="jobs of Slurm",
-         looks_for="a first line of JobID, State, Elapsed, AllocTRES … (sacct, squeue), or sacct --json",
+         looks_for="a first line of JobID, State, Elapsed, AllocTRES … (sacct, squeue), sacct --json, scontrol's jobs",
          recognise=recognise_sacct, read=read_sacct),
 )  # fmt: skip

@@ -340,3 +340,100 @@ def test_endless_numbers_of_slurm_are_counted(tmp_path: Path) -> None:
 def test_a_memory_that_no_device_has_is_of_none(tmp_path: Path) -> None:
     reading = reading_of(tmp_path, nodes(node("n", "NVIDIA-L4", labels={"nvidia.com/gpu.memory": "1e300"})))
     assert not owned(reading)
+
+
+SHOWN = """JobId=1001 ArrayJobId=1000 ArrayTaskId=1 JobName=train RunTime
+   UserId=u(1000) GroupId=g(1000) MCS_label=N/A
+   JobState=RUNNING Reason=None Dependency=(null)
+   RunTime=1-06:00:00 TimeLimit=2-00:00:00 TimeMin=N/A
+   SubmitTime=2025-03-01T00:00:00 EligibleTime=2025-03-01T00:00:00
+   StartTime=2025-03-01T01:00:00 EndTime=2025-03-03T01:00:00 Deadline=N/A
+   Partition=gpu AllocNode:Sid=login:1
+   NumNodes=2 NumCPUs=128 NumTasks=16 CPUs/Task=8 ReqB:S:C:T=0:0:*:*
+   ReqTRES=cpu=128,mem=2T,node=2,billing=128,gres/gpu=99
+   AllocTRES=cpu=128,mem=2T,node=2,billing=128,gres/gpu=16
+   Command=/home/u/JobState=FAILED
+
+JobId=1002 JobName=next
+   JobState=PENDING Reason=Priority Dependency=(null)
+   RunTime=00:00:00 TimeLimit=2-00:00:00 TimeMin=N/A
+   SubmitTime=2025-03-01T00:00:00 EligibleTime=2025-03-01T00:00:00
+   StartTime=2025-03-09T01:00:00 EndTime=2025-03-11T01:00:00 Deadline=N/A
+   Partition=gpu NumNodes=1-1
+   ReqTRES=cpu=128,mem=2T,node=1,billing=128,gres/gpu=8
+   AllocTRES=(null)
+"""
+
+
+@pytest.mark.parametrize("form", ["lines", "one line"])
+def test_jobs_that_scontrol_shows(form: str, tmp_path: Path) -> None:
+    """A pending job has no day: the start that is told is the scheduler's guess."""
+    text = SHOWN if form == "lines" else SHOWN.replace("\n   ", " ").replace("\n\n", "\n")
+    reading = reading_of(tmp_path, text)
+    there = figures(reading)
+    assert (reading.kind, reading.taken) == ("sacct", 2)
+    assert (there["GPU-hours"], there["jobs RUNNING"], there["jobs PENDING"]) == (16 * 30.0, 1, 1)
+    assert (there["last day"], there["wait before a start, mean"]) == ("2025-03-02", 3600.0)
+    assert there["GPUs of a job, median"] == 12.0
+
+
+def test_jobs_whose_requests_alone_are_told(tmp_path: Path) -> None:
+    """They counted as jobs without devices."""
+    text = "JobID|State|Elapsed|Start|ReqTRES\n1|COMPLETED|10:00:00|2025-03-01T01:00:00|cpu=8,gres/gpu=8\n"
+    reading = reading_of(tmp_path, text)
+    assert figures(reading)["GPU-hours"] == 80.0
+    assert any("asked for" in note for note in reading.notes)
+
+
+SAMPLES_OF_ONE = """timestamp, name, memory.total [MiB], utilization.gpu [%]
+2025/03/01 01:00:00.101, NVIDIA A100-SXM4-40GB, 40960 MiB, 3 %
+2025/03/01 01:00:00.103, NVIDIA A100-SXM4-40GB, 40960 MiB, 3 %
+"""
+
+
+def test_samples_that_tell_no_device_are_not_counted_as_devices(tmp_path: Path) -> None:
+    """A loop of nvidia-smi over one device came out as a machine of many."""
+    assert figures(reading_of(tmp_path, SAMPLES_OF_ONE))["accelerators"] == 2
+    later = SAMPLES_OF_ONE.splitlines()[1].replace("01:00:00", "01:00:01")
+    with pytest.raises(InputError, match="do not tell which device"):
+        reading_of(tmp_path, SAMPLES_OF_ONE + later + "\n")
+
+
+GPUSTAT = """\x1b[1m\x1b[37mgpu01  \x1b[m  Sat Mar  1 01:00:00 2025  550.54.15
+[0] NVIDIA H100 80GB HBM3 | 35'C,  99 % | 70000 / 81559 MB | user(70000M)
+[1] NVIDIA H100 80GB HBM3 | 35'C,   0 %,  70 /  700 W |     4 / 81559 MB |
+"""
+
+
+def test_machines_of_gpustat(tmp_path: Path) -> None:
+    eight = GPUSTAT + "".join(GPUSTAT.splitlines(keepends=True)[2].replace("[1]", f"[{at}]") for at in range(2, 8))
+    reading = reading_of(tmp_path, eight + eight.replace("gpu01", "gpu02") + GPUSTAT)
+    assert (reading.kind, reading.taken, owned(reading)) == ("gpustat", 16, {"onprem/dgx-h100": 2})
+    assert skips(reading) == {"a device that stands above: another sample of it": 2}
+    devices = [{"index": at, "name": "NVIDIA H200", "memory.total": 143771} for at in range(8)]
+    whole = {"hostname": "gpu03", "query_time": "2025-03-01T01:00:00", "gpus": [*devices, {"index": 9}, 3]}
+    reading = reading_of(tmp_path, json.dumps(whole))
+    assert (reading.kind, reading.taken, owned(reading)) == ("gpustat", 8, {"onprem/dgx-h200": 1})
+    assert skips(reading) == {"no name of a device": 2}
+
+
+TOPO = """\tGPU0\tGPU1\tGPU2\tGPU3\tNIC0\tmlx5_1\tCPU Affinity\tNUMA Affinity
+GPU0\t X \tNV4\tSYS\tSYS\tPIX\tNODE\t0-55\t0
+GPU1\tNV4\t X \tSYS\tSYS\tNODE\tPIX\t0-55\t0
+GPU2\tSYS\tSYS\t X \tNV4\tSYS\tSYS\t56-111\t1
+GPU3\tSYS\tSYS\tNV4\t X \tSYS\tSYS\t56-111\t1
+NIC0\tPIX\tNODE\tSYS\tSYS\t X \tNODE
+
+Legend:
+
+  X    = Self
+"""
+
+
+def test_links_between_devices(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, TOPO)
+    there = figures(reading)
+    assert (reading.kind, reading.taken, reading.pieces) == ("nvidia-smi-topo", 4, [])
+    assert (there["pairs joined by 4 NVLinks"], there["pairs joined over PCIe (SYS)"]) == (2, 4)
+    assert there["network cards beside them"] == 2
+    assert any("others are not" in note for note in reading.notes)
