@@ -437,3 +437,39 @@ def test_links_between_devices(tmp_path: Path) -> None:
     assert (there["pairs joined by 4 NVLinks"], there["pairs joined over PCIe (SYS)"]) == (2, 4)
     assert there["network cards beside them"] == 2
     assert any("others are not" in note for note in reading.notes)
+
+
+def bare_job(number: int, **change: str) -> str:
+    """As sacct -n -P -o JobID,JobName,State,Elapsed,Timelimit,Submit,Start,End,AllocTRES,NNodes prints it."""
+    cells = {"id": str(number), "name": "2025-03-01", "state": "COMPLETED", "elapsed": "1-02:03:04",
+             "limit": "2-00:00:00", "submit": "2025-03-01T00:00:00", "start": "2025-03-01T01:00:00",
+             "end": "2025-03-02T03:03:04", "tres": "cpu=64,gres/gpu:h100=8,gres/gpu=8", "nodes": "1"}  # fmt: skip
+    return "|".join((cells | change).values()) + "\n"
+
+
+RUNS = bare_job(9, id="9.batch") + bare_job(7, state="RUNNING", end="Unknown")
+KILLED = bare_job(8, state="CANCELLED by 1000", elapsed="00:00:00", start="None", end="2025-03-01T00:00:00", tres="")
+
+
+@pytest.mark.parametrize("seconds", ["1-02:03:04", "93784"])
+def test_jobs_without_names_of_columns(seconds: str, tmp_path: Path) -> None:
+    """Start and end are told by what lies between them; a limit looks as a time that a job took."""
+    text = bare_job(9, elapsed=seconds) + RUNS.replace("1-02:03:04", seconds) + KILLED
+    reading = reading_of(tmp_path, text)
+    there = figures(reading)
+    assert (reading.kind, reading.taken, there["GPU-hours"]) == ("sacct", 3, pytest.approx(2 * 8 * 93784 / 3600))
+    assert (there["wait before a start, mean"], there["first day"]) == (3600.0, "2025-03-01")
+    assert reading.understood["columns"].startswith("by what they hold")
+
+
+@pytest.mark.parametrize("change", [{"elapsed": "2-01:00:00"}, {"nodes": "cpu=8,gres/gpu=9"}, {"tres": "8"}])
+def test_jobs_whose_columns_are_left_open_are_refused(change: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="sacct without -n"):
+        reading_of(tmp_path, bare_job(9, **change))
+
+
+def test_of_two_starts_the_surer_one_counts(tmp_path: Path) -> None:
+    """Most jobs that did not wait could have begun when they were submitted."""
+    at_once = "".join(bare_job(number, submit="2025-03-01T01:00:00") for number in range(20))
+    there = figures(reading_of(tmp_path, at_once + bare_job(20)))
+    assert there["wait before a start, mean"] == pytest.approx(3600 / 21)

@@ -342,8 +342,8 @@ def test_usage_by_hour(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("2,5", None), ("1000,0", None), ("0,250", None), ("12,34,567", None), ("1,234.5", 1234.5), ("1,234,567", 1234567.0),
-     ("-1,234", -1234.0), ("4,376,", 4376.0), ("1,000 %", 1000.0), ("2.5x", 2.5), (" 7 ", 7.0), ("1,5e9", None)],
+    [("2,5", None), ("1000,0", None), ("0,250", None), ("12,34,567", None), ("1,5e9", None), ("1,234.5", 1234.5),
+     ("1,234,567", 1234567.0), ("-1,234", -1234.0), ("4,376,", 4376.0), ("1,000 %", 1000.0), ("2.5x", 2.5)],
 )  # fmt: skip
 def test_a_decimal_comma_is_not_passed_over(text: str, value: float | None) -> None:
     """2,5 was taken as 25."""
