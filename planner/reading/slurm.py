@@ -68,9 +68,9 @@ def recognise_sacct(source: Source) -> Match:
         return fit({each: each in head for each in ("JobId=", "JobState=", "RunTime=")}, tool="scontrol", ceiling=0.97)
     places = places_of(header_of(source)[0] or _columns(source)[0], _ROLES)
     if "id" not in places and (rows := _unnamed(source)):
-        found = _roles_of(rows)
-        missing = () if found else ("a first line of names: sacct without -n",)
-        return Match(score=0.85 if found else 0.5, found=("rows of jobs",), missing=missing, tool="sacct -n")
+        if _roles_of(rows):
+            return Match(score=0.85, found=("rows of jobs",), tool="sacct -n")
+        return Match(score=0.5, found=("rows of jobs",), missing=("a first line of names: sacct without -n",))
     marks = {
         "JobID": "id" in places,
         "State": "state" in places,

@@ -13,7 +13,7 @@ from planner.reading.reading import Reading
 from planner.reading.registry import read
 from planner.reading.slurm_nodes import hosts_of
 from planner.reading.source import Source
-from tests.reading.cluster_writers import node, nodes
+from tests.reading.cluster_writers import GPUSTAT, SHOWN, TOPO, bare_job, node, nodes
 
 
 def reading_of(folder: Path, content: str) -> Reading:
@@ -342,29 +342,6 @@ def test_a_memory_that_no_device_has_is_of_none(tmp_path: Path) -> None:
     assert not owned(reading)
 
 
-SHOWN = """JobId=1001 ArrayJobId=1000 ArrayTaskId=1 JobName=train RunTime
-   UserId=u(1000) GroupId=g(1000) MCS_label=N/A
-   JobState=RUNNING Reason=None Dependency=(null)
-   RunTime=1-06:00:00 TimeLimit=2-00:00:00 TimeMin=N/A
-   SubmitTime=2025-03-01T00:00:00 EligibleTime=2025-03-01T00:00:00
-   StartTime=2025-03-01T01:00:00 EndTime=2025-03-03T01:00:00 Deadline=N/A
-   Partition=gpu AllocNode:Sid=login:1
-   NumNodes=2 NumCPUs=128 NumTasks=16 CPUs/Task=8 ReqB:S:C:T=0:0:*:*
-   ReqTRES=cpu=128,mem=2T,node=2,billing=128,gres/gpu=99
-   AllocTRES=cpu=128,mem=2T,node=2,billing=128,gres/gpu=16
-   Command=/home/u/JobState=FAILED
-
-JobId=1002 JobName=next
-   JobState=PENDING Reason=Priority Dependency=(null)
-   RunTime=00:00:00 TimeLimit=2-00:00:00 TimeMin=N/A
-   SubmitTime=2025-03-01T00:00:00 EligibleTime=2025-03-01T00:00:00
-   StartTime=2025-03-09T01:00:00 EndTime=2025-03-11T01:00:00 Deadline=N/A
-   Partition=gpu NumNodes=1-1
-   ReqTRES=cpu=128,mem=2T,node=1,billing=128,gres/gpu=8
-   AllocTRES=(null)
-"""
-
-
 @pytest.mark.parametrize("form", ["lines", "one line"])
 def test_jobs_that_scontrol_shows(form: str, tmp_path: Path) -> None:
     """A pending job has no day: the start that is told is the scheduler's guess."""
@@ -399,12 +376,6 @@ def test_samples_that_tell_no_device_are_not_counted_as_devices(tmp_path: Path) 
         reading_of(tmp_path, SAMPLES_OF_ONE + later + "\n")
 
 
-GPUSTAT = """\x1b[1m\x1b[37mgpu01  \x1b[m  Sat Mar  1 01:00:00 2025  550.54.15
-[0] NVIDIA H100 80GB HBM3 | 35'C,  99 % | 70000 / 81559 MB | user(70000M)
-[1] NVIDIA H100 80GB HBM3 | 35'C,   0 %,  70 /  700 W |     4 / 81559 MB |
-"""
-
-
 def test_machines_of_gpustat(tmp_path: Path) -> None:
     eight = GPUSTAT + "".join(GPUSTAT.splitlines(keepends=True)[2].replace("[1]", f"[{at}]") for at in range(2, 8))
     reading = reading_of(tmp_path, eight + eight.replace("gpu01", "gpu02") + GPUSTAT)
@@ -417,19 +388,6 @@ def test_machines_of_gpustat(tmp_path: Path) -> None:
     assert skips(reading) == {"no name of a device": 2}
 
 
-TOPO = """\tGPU0\tGPU1\tGPU2\tGPU3\tNIC0\tmlx5_1\tCPU Affinity\tNUMA Affinity
-GPU0\t X \tNV4\tSYS\tSYS\tPIX\tNODE\t0-55\t0
-GPU1\tNV4\t X \tSYS\tSYS\tNODE\tPIX\t0-55\t0
-GPU2\tSYS\tSYS\t X \tNV4\tSYS\tSYS\t56-111\t1
-GPU3\tSYS\tSYS\tNV4\t X \tSYS\tSYS\t56-111\t1
-NIC0\tPIX\tNODE\tSYS\tSYS\t X \tNODE
-
-Legend:
-
-  X    = Self
-"""
-
-
 def test_links_between_devices(tmp_path: Path) -> None:
     reading = reading_of(tmp_path, TOPO)
     there = figures(reading)
@@ -437,14 +395,6 @@ def test_links_between_devices(tmp_path: Path) -> None:
     assert (there["pairs joined by 4 NVLinks"], there["pairs joined over PCIe (SYS)"]) == (2, 4)
     assert there["network cards beside them"] == 2
     assert any("others are not" in note for note in reading.notes)
-
-
-def bare_job(number: int, **change: str) -> str:
-    """As sacct -n -P -o JobID,JobName,State,Elapsed,Timelimit,Submit,Start,End,AllocTRES,NNodes prints it."""
-    cells = {"id": str(number), "name": "2025-03-01", "state": "COMPLETED", "elapsed": "1-02:03:04",
-             "limit": "2-00:00:00", "submit": "2025-03-01T00:00:00", "start": "2025-03-01T01:00:00",
-             "end": "2025-03-02T03:03:04", "tres": "cpu=64,gres/gpu:h100=8,gres/gpu=8", "nodes": "1"}  # fmt: skip
-    return "|".join((cells | change).values()) + "\n"
 
 
 RUNS = bare_job(9, id="9.batch") + bare_job(7, state="RUNNING", end="Unknown")

@@ -11,6 +11,7 @@ from planner.reading.reading import Reading
 from planner.reading.registry import read
 from planner.reading.source import Source
 from tests.reading import writers
+from tests.reading.writers import LLM_C, SPEEDRUN, lit, nano, tune, tune_bars
 
 
 def told(tmp_path: Path, content: str | bytes, asked: Asked | None = None) -> Reading:
@@ -172,42 +173,6 @@ def test_clocks_of_tables_are_read_as_they_are_written(text: str, tmp_path: Path
     assert figures(told(tmp_path, text))[MEDIAN] == (3.0 if "T10:" in text else 2.5)
 
 
-def nano() -> str:
-    head = "Overriding: block_size = 1024\nmax_iters = 600\ntokens per iteration will be: 491,520\n"
-    times = {0: 9000.0} | dict.fromkeys(range(10, 100, 10), 250.5)
-    return head + "step 0: train loss 10.9894, val loss 10.9897\n" + "".join(
-        f"iter {at}: loss 9.1, time {time:.2f}ms, mfu -100.00%\n" for at, time in times.items())  # fmt: skip
-
-
-def lit(steps: int = 5) -> str:
-    """LitGPT, with 16 micro-batches in a step, from amid a step."""
-    return "".join(
-        f"Epoch 1 | iter {at} step {at // 16} | loss train: 10.5, val: n/a | iter time: 402.50 ms"
-        f"{' (step)' if at % 16 == 0 else ''} remaining time: 1 day, 3:00:00\n" for at in range(7, 16 * steps + 4)
-    )  # fmt: skip
-
-
-def tune() -> str:
-    return "".join(
-        f"Step {at} | loss:1.23 lr:2e-05 tokens_per_second_per_gpu:{1000 + at} peak_memory_active:20.1 "
-        "peak_memory_alloc:19.5 peak_memory_reserved:22.0 \n" for at in range(1, 4)
-    )  # fmt: skip
-
-
-def tune_bars() -> str:
-    """torchtune as it runs: a bar for each epoch, whose clock begins anew."""
-    bars = [(epoch, 50 * epoch + at, at) for epoch in range(2) for at in range(1, 51)]
-    return "\r".join(
-        f"{epoch + 1}|{step}|Loss: 1.234:  9%|▏ | {at}/50 [{at * 3 // 60:02d}:{at * 3 % 60:02d}<01:40,  3.00s/it]"
-        for epoch, step, at in bars
-    )  # fmt: skip
-
-
-C = "".join(f"step {at:4d}/18865 | loss 7.5 (+0.1z)| norm 1.2 (+nanz)| lr 6e-4 | 1234.50 ms | 45.3% bf16 MFU | 9\n"
-            for at in range(1, 9))  # fmt: skip
-SPEEDRUN = "".join(f"step:{at}/1750 train_loss:3.2 train_time:{at * 123}ms step_avg:123.40ms\n" for at in range(1, 9))
-
-
 @pytest.mark.parametrize(
     ("text", "tool", "shown"),
     [
@@ -216,7 +181,7 @@ SPEEDRUN = "".join(f"step:{at}/1750 train_loss:3.2 train_time:{at * 123}ms step_
         (lit().replace(" |", ":", 1).replace("Epoch 1: ", "", 1), "LitGPT", {"step time, mean": 16 * 0.4025}),
         (tune(), "torchtune", {"tokens, median": 1002.0, "memory, most of a device": 19.5 * 2**30 / 1e9}),
         (tune_bars(), "torchtune", {MEDIAN: 3.0, "last step": 100}),
-        (C, "llm.c", {MEDIAN: 1.2345, "steps in all": 18865}),
+        (LLM_C, "llm.c", {MEDIAN: 1.2345, "steps in all": 18865}),
         (SPEEDRUN, "modded-nanogpt", {MEDIAN: 0.1234, "steps in all": 1750}),
     ],
 )  # fmt: skip
