@@ -35,6 +35,7 @@ _MOST_NAMES = 2_000_000  # ids of blocks that are no numbers
 _UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _SIZES = tuple(float(2**power) for power in range(15))  # of a block  [tokens]
 _PEAK, _BURST = "peak over mean", "burstiness (squared variation of gaps)"
+_FEW, _BACK = 20, 0.2  # requests that tell nothing; share of them that may stand before an earlier one
 _PERCENTILES = (50, 90, 95, 99)
 MODEL = "llama-3.1-8b"
 
@@ -50,6 +51,7 @@ class RequestLog:
     written: bool = False  # times are written out, not counted
     order: DayOrder = field(default_factory=DayOrder)  # of dates with slashes
     signs: Signs = field(default_factory=Signs)  # of numbers that are written
+    models: list[str] = field(default_factory=list)  # that the first requests name
     zones: set[bool] = field(default_factory=set)  # whether times name their zone
     ids: array[int] = field(default_factory=lambda: array("q"))
     blocks: PrefixBlocks = field(default_factory=lambda: PrefixBlocks())
@@ -167,6 +169,7 @@ class RequestLog:
         times *= unit_s
         self._zone(reading, counted)
         back = int((np.diff(times) < 0).sum())
+        self._demand_clock(back, times.size, counted)
         if back:
             self._sorted(back, reading)
             order = np.argsort(times, kind="stable")
@@ -192,6 +195,7 @@ class RequestLog:
             raise refused(self.source, "nothing-taken", f"no request of {self.source.name} could be taken", reasons)
         unit_s, counted = self._unit(log.middle, reading)
         self._zone(reading, counted)
+        self._demand_clock(log.back, log.times.size, counted)
         if log.back:
             self._sorted(log.back, reading)
         if "id" in self.roles.of and log.apart:
@@ -219,6 +223,17 @@ class RequestLog:
             fleet["prefix_cached"] = f"{share:.2%}".replace("%", " %")
         says = f"a fleet for {reading.taken:,} requests of {self.source.name}"
         reading.pieces.append(Piece(what="scenario", name="scenario.yaml", fragment={"serving": [fleet]}, says=says))
+
+    def _demand_clock(self, back: int, requests: int, counted: bool) -> None:
+        """Refuse a count of seconds that goes back and forth: it is how long requests took, not when they came."""
+        if not counted and requests > _FEW and back > _BACK * requests:
+            column = self.roles.of["time"]
+            message = (
+                f"'{column[:80]}' goes back in {back:,} of {requests:,} requests: it is no clock, maybe a time that "
+            )
+            raise refused(
+                self.source, "no-clock", f"{message}each took", "--column time=NAME names another; or sort it"
+            )
 
     @staticmethod
     def _sorted(back: int, reading: Reading) -> None:
@@ -333,6 +348,10 @@ class RequestLog:
         if seconds <= 0 or times.size < 2:
             reading.note("all requests have one time: no rate follows, and no piece of a scenario")
             return {}
+        if len(self.models) > 1:
+            named = ", ".join(each[:40] for each in self.models[:4])
+            reading.note(f"requests name {len(self.models)} models at least ({named}): they count as one fleet of one "
+                         "model; give those of one model to plan for it")  # fmt: skip
         if not self.asked.model:
             reading.note(f"no model is named: {MODEL} stands in the scenario; --model names another")
         name = name_of(self.asked.name or PurePath(self.source.name.split(" and ")[0]).name.split(".")[0])

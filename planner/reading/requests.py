@@ -30,6 +30,7 @@ _CACHE = ("cache_read", "cache_write")
 _SEPARATORS = ",;\t|"
 _FAILED = ("error", "fail", "cancel", "abort", "timeout", "rejected")
 _LONGEST_CELL = 131_072
+_FIRST = 200  # requests that are looked at for what they name
 _LEFT_OPEN = re.compile(r",|\.\d*\.|\.\d{3}$")  # of a number: the sign may stand between thousands
 _MAY_GROUP = re.compile(rb"\d\.\d{3}\s*[,;|\t\r\n]")
 # columns that tell who wrote a log: all of them are there
@@ -130,6 +131,7 @@ def read_lines(source: Source, asked: Asked) -> Reading:
             roles = _with_day(roles, flat(records[0]))
             gets = {role: _getter(column) for role, column in roles.of.items()}
             log = RequestLog(source=source, roles=roles, asked=asked, tool=tool_of(names))
+            log.models = _models(gets, records[:_FIRST])
             log.order = order_of(source, _record_times(source, gets.get("day", gets["time"])))
             log.signs = Signs(partial(_signs, log, lambda: iter(JsonLines(source)), gets, ""))
         if log is None or (not numbers and _fast_records(log, records, number, zone)):
@@ -150,6 +152,12 @@ def _with_day(roles: Roles, first: Mapping[str, Any]) -> Roles:
     taken = set(roles.of.values())
     day = next((name for name, value in first.items() if name not in taken and day_alone(value)), "")
     return Roles(of={**roles.of, "day": day}) if day else roles
+
+
+def _models(gets: Mapping[str, Callable[[Any], Any]], records: Iterable[Any]) -> list[str]:
+    """Models that some requests name, in their order."""
+    named = (gets["model"](record) for record in records) if "model" in gets else ()
+    return list(dict.fromkeys(each for each in named if isinstance(each, str)))
 
 
 def _signs(
@@ -309,11 +317,13 @@ def read_table(source: Source, asked: Asked) -> Reading:
     names, separator = header_of(source)
     roles = roles_of(names, asked.columns)
     _demand_roles(source, roles, names, asked)
-    head = _rows("\n".join(source.first_lines).encode() + b"\n", separator, 1)
-    roles = _with_day(roles, dict(zip(names, next((cells for line, cells in head if cells and line > 1), ()))))
+    head = [cells for line, cells in _rows("\n".join(source.first_lines).encode() + b"\n", separator, 1)
+            if cells and line > 1]  # fmt: skip
+    roles = _with_day(roles, dict(zip(names, head[0] if head else ())))
     log = RequestLog(source=source, roles=roles, asked=asked, tool=tool_of(names))
     log.order = order_of(source, _cell_times(source, names.index(roles.of.get("day", roles.of["time"])), separator))
     gets = {role: _cell_getter(names.index(column)) for role, column in roles.of.items()}
+    log.models = _models(gets, head)
     log.signs = Signs(partial(_signs, log, lambda: _all_rows(source, separator), gets, separator))
     reading_skips = Reading(kind="", title="", source="").skipped
     zone = zone_of(asked.time_zone)

@@ -421,3 +421,23 @@ def test_dates_without_signs_are_not_counted_as_seconds(times: tuple[str, str], 
     with pytest.raises(InputError, match="dates that are written without signs"):
         told(tmp_path, text)
     assert told(tmp_path, text, Asked(time_unit="s")).taken == 2
+
+
+def test_how_long_requests_took_is_no_clock(tmp_path: Path) -> None:
+    """nginx names it request_time; the rate came out as if all had come within seconds."""
+    rows = "".join(f"{0.5 + at * 7 % 11 / 10},10,20\n" for at in range(40))
+    with pytest.raises(InputError, match="it is no clock"):
+        told(tmp_path, "request_time,input_tokens,output_tokens\n" + rows)
+    few = "".join(f"{at + (3 if at % 10 == 0 else 0)},10,20\n" for at in range(40))  # some end before others
+    assert told(tmp_path, "request_time,input_tokens,output_tokens\n" + few).taken == 40
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.jsonl"])
+def test_requests_of_several_models_are_one_fleet_and_say_so(name: str, tmp_path: Path) -> None:
+    rows = [{"timestamp": at, "model": f"m{at % 2}", "input_tokens": 10, "output_tokens": 20} for at in range(8)]
+    table = "timestamp,model,input_tokens,output_tokens\n" + "".join(
+        ",".join(map(str, row.values())) + "\n" for row in rows
+    )
+    text = table if name.endswith("csv") else "".join(json.dumps(row) + "\n" for row in rows)
+    assert any("2 models at least (m0, m1)" in note for note in told(tmp_path, text, name=name).notes)
+    assert not any("models" in note for note in told(tmp_path, text.replace("m1", "m0"), name=name).notes)
