@@ -22,6 +22,14 @@ HIDDEN_KEYS = ("hidden_size", "n_embd", "d_model", "n_embed")
 HEAD_KEYS = ("num_attention_heads", "n_head", "n_heads")
 KV_HEAD_KEYS = ("num_key_value_heads", "num_kv_heads", "n_head_kv")
 KNOWN: Mapping[str, Family] = MappingProxyType({**FAMILIES, **FURTHER})
+# of a text model within another config: files leave out what the classes of transformers 4 say by themselves
+_SHAPE_4096 = (("vocab_size", 32000), ("hidden_size", 4096), ("num_hidden_layers", 32), ("num_attention_heads", 32))
+_INSIDE: Mapping[str, tuple[tuple[str, int], ...]] = MappingProxyType(
+    {
+        "llama": (*_SHAPE_4096, ("intermediate_size", 11008)),
+        "mistral": (*_SHAPE_4096, ("intermediate_size", 14336), ("num_key_value_heads", 8)),
+    }
+)
 POSITION_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 
 
@@ -64,7 +72,7 @@ def build(config: Config, *, name: str, source: str) -> Architecture:
         Its family is not known, or numbers are missing, out of range or contradict each other.
     """
     family = family_of(config)
-    for key, value in family.defaults:
+    for key, value in (*family.defaults, *(_INSIDE.get(config.model_type, ()) if config.inside else ())):
         if not config.has(key):
             config.data = {**config.data, key: value}
     family = family.variant(config, family)

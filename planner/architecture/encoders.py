@@ -122,6 +122,28 @@ def _bert(config: Config) -> dict[str, int]:
     }
 
 
+def _modernbert(config: Config) -> dict[str, int]:
+    """ModernBERT: gated layers without biases unless asked for, no norm before the first, no learned positions."""
+    width = config.count("hidden_size", most="width")
+    heads = config.count("num_attention_heads", most="heads")
+    count = config.count("num_hidden_layers", most="layers")
+    inner = config.count("intermediate_size", most="width")
+    vocab = config.count("vocab_size", most="width")
+    biased = [key for key in ("attention_bias", "mlp_bias", "norm_bias", "classifier_bias") if config.flag(key, False)]
+    if biased:
+        config.fail("unknown-architecture", "its biases are not counted", biased[0])
+    made_for = _made_for(config)
+    words = made_for.endswith("ForMaskedLM")
+    size = _head_size(config, width, heads, "num_attention_heads")
+    layers = _layers(count, width, heads, size, inner, biases=False, norm_bias=False, gated=True)
+    return {
+        "token table": _matrix(vocab, width, bias=False) + _norm(width, bias=False),
+        "encoder layers": layers - width + _norm(width, bias=False),
+        "head": _matrix(width, width, bias=False) + _norm(width, bias=False) if "For" in made_for else 0,
+        "biases of words": vocab if words and config.flag("decoder_bias", True) else 0,
+    }
+
+
 def _t5(config: Config) -> dict[str, int]:
     """T5: norms and projections without biases, a table of relative positions on each side."""
     width = config.count("d_model", most="width")
@@ -174,15 +196,124 @@ def _whisper(config: Config) -> dict[str, int]:
 def _gemma3_vision(config: Config, text_width: int) -> dict[str, int]:
     """SigLIP without its head; projected by one matrix behind a norm without bias."""
     width = config.count("hidden_size", most="width")
+    return _siglip(config) | {"projector": _matrix(width, text_width, bias=False) + _norm(width, bias=False)}
+
+
+def _siglip(config: Config) -> dict[str, int]:
+    """SigLIP without its head."""
+    width = config.count("hidden_size", most="width")
     heads = config.count("num_attention_heads", most="heads")
     patch = config.count("patch_size", most="width")
-    side = config.count("image_size", most="width") // max(patch, 1)
+    side = config.count("image_size", most="width", default=224) // max(patch, 1)
     if config.flag("vision_use_head", True):
         config.fail("unknown-architecture", "the head of SigLIP is not counted", "vision_use_head", _TEXT_ALONE)
     return {
         "patches and positions": _matrix(_CHANNELS * patch**2, width) + _matrix(side**2, width, bias=False),
         "picture encoder": _seen(config, "num_hidden_layers", "intermediate_size", width, heads) + _norm(width),
-        "projector": _matrix(width, text_width, bias=False) + _norm(width, bias=False),
+    }
+
+
+def _paligemma_vision(config: Config, text_width: int) -> dict[str, int]:
+    """PaliGemma: SigLIP, projected by one matrix."""
+    width = config.count("hidden_size", most="width")
+    return _siglip(config) | {"projector": _matrix(width, text_width)}
+
+
+def _idefics3_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Idefics 3 and SmolVLM: SigLIP, of which a square of patches is shuffled together and projected."""
+    sizes = {"hidden_size": 1152, "num_hidden_layers": 12, "intermediate_size": 3072, "num_attention_heads": 16}
+    config.data = {**sizes, **config.data, "vision_use_head": False}
+    merged = config.count("hidden_size", most="width")
+    top = Config({"scale_factor": config.outer.get("scale_factor")}, config.file, config.text)
+    top.problems = config.problems
+    merged *= top.count("scale_factor", most="width", default=2) ** 2
+    return _siglip(config) | {"projector": _matrix(merged, text_width, bias=False)}
+
+
+def _llava_vision(config: Config, text_width: int) -> dict[str, int]:
+    """LLaVA: CLIP or SigLIP whole, projected by two matrices; from 1.6 on lines of pictures end."""
+    kind = str(config.data.get("model_type") or "clip_vision_model")
+    known = {"clip_vision_model": _clip, "siglip_vision_model": _siglip}
+    if kind not in known:
+        config.fail("unknown-architecture", f"the encoder of pictures '{kind[:60]}' is not counted", "model_type",
+                    f"{_TEXT_ALONE}; counted: those of {', '.join(known)}")  # fmt: skip
+        config.check()
+    width = config.count("hidden_size", most="width")
+    lines = text_width if config.outer.get("model_type") != "llava" else 0
+    parts = known[kind](config)
+    return parts | {"projector": _matrix(width, text_width) + _matrix(text_width, text_width) + lines}
+
+
+def _clip(config: Config) -> dict[str, int]:
+    """CLIP: patches without a bias, a position more than there are patches, norms before and after."""
+    width = config.count("hidden_size", most="width")
+    heads = config.count("num_attention_heads", most="heads")
+    patch = config.count("patch_size", most="width")
+    side = config.count("image_size", most="width") // max(patch, 1)
+    return {
+        "patches and positions": _matrix(_CHANNELS * patch**2 + side**2 + 2, width, bias=False),
+        "picture encoder": _seen(config, "num_hidden_layers", "intermediate_size", width, heads) + 2 * _norm(width),
+    }
+
+
+def _internvl_vision(config: Config, text_width: int) -> dict[str, int]:
+    """InternVL: InternViT with a scale after each block; a square of patches is projected by two matrices."""
+    width = config.count("hidden_size", most="width")
+    heads = config.count("num_attention_heads", most="heads")
+    patch = config.count("patch_size", most="width")
+    side = config.count("image_size", most="width") // max(patch, 1)
+    count = config.count("num_hidden_layers", most="layers")
+    norm_bias = config.data.get("norm_type") != "rms_norm"
+    layers = _seen(config, "num_hidden_layers", "intermediate_size", width, heads, norm_bias=norm_bias)
+    layers += count * 2 * width  # scales
+    layers -= 0 if config.flag("qkv_bias", True) else count * 3 * width
+    layers += count * 2 * width if config.flag("qk_normalization", False) else 0
+    share = config.outer.get("downsample_ratio", 0.5)
+    if share not in (0.25, 0.5, 1.0):
+        config.fail("out-of-range", f"'downsample_ratio' is {str(share)[:20]}; it must be 0.25, 0.5 or 1",
+                    "downsample_ratio")  # fmt: skip
+        config.check()
+    merged = width * int(1 / share) ** 2
+    return {
+        "patches and positions": _matrix(_CHANNELS * patch**2, width) + _matrix(side**2 + 2, width, bias=False),
+        "picture encoder": layers,
+        "projector": _norm(merged) + _matrix(merged, text_width) + _matrix(text_width, text_width),
+    }
+
+
+def _mllama_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Llama 3.2 Vision: an encoder of tiles, and the layers of the text that look at pictures, with the words for them.
+
+    Those layers keep what they look at once a picture, and are left out where there is none: they are no part of the
+    text model.
+    """
+    width = config.count("hidden_size", most="width")
+    heads = config.count("attention_heads", most="heads", default=16)
+    inner = config.count("intermediate_size", most="width")
+    patch = config.count("patch_size", most="width", default=14)
+    seen = (config.count("image_size", most="width") // max(patch, 1)) ** 2 + 1
+    tiles = config.count("max_num_tiles", most="width", default=4)
+    ratios = config.data.get("supported_aspect_ratios")
+    ratio_rows = 1 + (len(ratios) if isinstance(ratios, list) else 8)
+    gated = config.count("num_global_layers", most="layers", default=8)
+    count = config.count("num_hidden_layers", most="layers") + gated
+    bias_free = count * int(par.attention_parameters(width, heads, heads, _head_size(config, width, heads,
+                            "attention_heads"), False, False))  # fmt: skip
+    blocks = count * (int(par.mlp_parameters(width, inner, False, True)) + 2 * _norm(width)) + 2 * gated
+    tile_rows = ratio_rows * tiles * (seen + 2)  # of positions within tiles, and of tiles before and after
+    text = Config(config.outer, config.file, config.text)
+    text.problems = config.problems
+    looking = len(text.indices("cross_attention_layers") or ())
+    queries, pairs = (text.count(key, most="heads") for key in ("num_attention_heads", "num_key_value_heads"))
+    size = _head_size(text, text_width, queries, "num_attention_heads")
+    attends = int(par.attention_parameters(text_width, queries, pairs, size, False, False)) + 2 * size + 2
+    feed = int(par.mlp_parameters(text_width, text.count("intermediate_size", most="width"), True, False))
+    return {
+        "patches and positions": _matrix(_CHANNELS * patch**2 + seen + 1 + tile_rows, width, bias=False) + 3,
+        "picture encoder": bias_free + blocks + 2 * _norm(width),
+        "projector": _matrix(config.count("vision_output_dim", most="width"), text_width),
+        "layers that look at pictures": looking * (attends + feed + 2 * _norm(text_width, bias=False)),
+        "words for pictures": _matrix(8, text_width, bias=False),
     }
 
 
@@ -371,6 +502,7 @@ _WHOLE: Mapping[str, Callable[[Config], dict[str, int]]] = MappingProxyType(
         "bert": _bert,
         "camembert": _bert,
         "distilbert": _bert,
+        "modernbert": _modernbert,
         "mt5": _t5,
         "roberta": _bert,
         "t5": _t5,
@@ -383,13 +515,21 @@ _VISION: Mapping[str, Callable[[Config, int], dict[str, int]]] = MappingProxyTyp
         "gemma3": _gemma3_vision,
         "gemma4": _gemma4_vision,
         "kimi_k25": _kimi_vision,
+        "idefics3": _idefics3_vision,
+        "internvl_chat": _internvl_vision,
         "llama4": _llama4_vision,
+        "llava": _llava_vision,
+        "llava_next": _llava_vision,
+        "llava_onevision": _llava_vision,
         "logics": _logics_vision,
         "mistral3": _pixtral_vision,
+        "mllama": _mllama_vision,
         "molmo": _molmo_vision,
+        "paligemma": _paligemma_vision,
         "qwen2_5_vl": _qwen25_vision,
         "qwen2_vl": _qwen2_vision,
         "qwen3_vl": _qwen3_vision,
         "qwen3_vl_moe": _qwen3_vision,
+        "smolvlm": _idefics3_vision,
     }
 )

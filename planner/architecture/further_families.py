@@ -56,6 +56,14 @@ def _phi(config: Config, family: Family) -> Family:
     return family
 
 
+def _mllama_depth(config: Config) -> int:
+    """Llama 3.2 Vision: layers that look at pictures are no part of the text model."""
+    layers, looking = config.count("num_hidden_layers", most="layers"), config.indices("cross_attention_layers") or ()
+    if len(looking) >= layers:
+        config.fail("out-of-range", "every layer looks at pictures", "cross_attention_layers")
+    return max(layers - len(looking), 1)
+
+
 _LLAMA, _QWEN2, _COHERE, _GLM4 = (FAMILIES[name] for name in ("llama", "qwen2", "cohere", "glm4_moe"))
 _OLMO2 = replace(_LLAMA, title="OLMo 2", head_norm="each")
 _BIASED = Family(title="Phi-1 and Phi-2", gated=False, layer_norm=True, norms=1, qkv_bias=True, output_bias=True,
@@ -74,6 +82,7 @@ FURTHER: Mapping[str, Family] = MappingProxyType(
         "granite": replace(_LLAMA, title="Granite 3"),
         "granitemoe": replace(_LLAMA, title="Granite 3 MoE", feeds=every_layer_routes),
         "internlm2": Family(title="InternLM2", variant=_internlm2),
+        "mllama_text_model": replace(_LLAMA, title="Llama 3.2 Vision", depth=_mllama_depth),
         "olmo": replace(_LLAMA, title="OLMo", norms=0, final_norm=False),
         "olmo2": _OLMO2,
         "olmo3": replace(_OLMO2, title="OLMo 3", window=gemma3_window, defaults=(("sliding_window_pattern", 4),)),

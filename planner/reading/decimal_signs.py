@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 
 from planner.reading.source import Source, refused
@@ -16,6 +17,7 @@ _FORMS = {
     for sign, group in (".,", ",.")
 }
 _LONGEST = 60
+_GROUP = 3  # digits between two signs of thousands
 
 
 def number_in(text: str, sign: str = ".") -> Decimal | None:
@@ -56,6 +58,53 @@ class DecimalSign:
         return next(iter(self.shown), "")
 
 
+class WholeSign(DecimalSign):
+    """As `DecimalSign`, of whole numbers: 1.234 has a sign between thousands, and so has 1.000 beside 950."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thousands: dict[str, tuple[str, int]] = {}  # as `shown`, where the other reading is no whole number
+        self._below = self._beyond = False  # numbers without a sign, below a thousand and from there on
+
+    def see(self, text: str, line: int) -> None:
+        """One number of the column, at its line."""
+        super().see(text, line)
+        if text.isdecimal():
+            self._beyond |= len(text) > _GROUP
+            self._below |= len(text) <= _GROUP
+        elif ("." in text) != ("," in text) and len(text) <= _LONGEST:
+            sign, other = ".," if "." in text else ",."
+            if all(form.fullmatch(text) for form in _FORMS.values()) and not text.endswith(f"{sign}000"):
+                self._thousands.setdefault(other, (text, line))
+
+    def of(self, source: Source, column: str) -> str:
+        """As of `DecimalSign`, then by what is whole."""
+        self.shown = self.shown or self._thousands
+        sign = super().of(source, column)
+        if not sign and self.either and self._below and not self._beyond:
+            return "," if "." in self.either else "."
+        return sign
+
+    def demand_told(self, source: Source, column: str, told: str, separator: str) -> None:
+        """Refuse what may be a thousand or one.
+
+        Parameters
+        ----------
+        source
+            What is read, for errors.
+        column
+            Its name.
+        told
+            The decimal sign that it or another column shows; "" for none.
+        separator
+            Of the cells: a comma that is none stands between thousands.
+        """
+        if self.either and not told and not ("," in self.either and separator != ";"):
+            one = re.split("[.,]", self.either)[0]
+            raise refused(source, "mixed-numbers", f"{self.either} of the {column} may be {one} or {one}000, and no "
+                          "other number tells", f"write whole numbers without a sign: {one}000 or {one}")  # fmt: skip
+
+
 def signs_of(source: Source, columns: dict[str, DecimalSign], separator: str) -> tuple[dict[str, str], str]:
     """The decimal sign of each column, and how that was understood, "" where there was nothing to understand.
 
@@ -71,6 +120,9 @@ def signs_of(source: Source, columns: dict[str, DecimalSign], separator: str) ->
     shown = {name: column.of(source, name) for name, column in columns.items()}
     told = next(filter(None, shown.values()), "")
     either = next((column.either for column in columns.values() if column.either), "")
+    for name, column in columns.items():
+        if isinstance(column, WholeSign):
+            column.demand_told(source, name, told, separator)
     default = told or ("," if separator == ";" and "," in either else ".")
     signs = {name: sign or default for name, sign in shown.items()}
     if either and not told:
@@ -79,3 +131,18 @@ def signs_of(source: Source, columns: dict[str, DecimalSign], separator: str) ->
     if len(set(signs.values())) > 1:
         return signs, ", ".join(f"the {name} with a decimal {_NAMES[sign]}" for name, sign in signs.items())
     return signs, f"with a decimal {_NAMES[told]}" if told == "," or (told and separator == ";") else ""
+
+
+class Signs:
+    """Decimal signs by role, looked for in all of a source when a number first leaves them open."""
+
+    def __init__(self, look: Callable[[], tuple[dict[str, str], str]] = lambda: ({}, "")) -> None:
+        self._look = look
+        self._of: dict[str, str] | None = None
+        self.said = ""  # how they were understood
+
+    def of(self, role: str) -> str:
+        """The sign of a role's numbers."""
+        if self._of is None:
+            self._of, self.said = self._look()
+        return self._of.get(role, ".")

@@ -28,7 +28,7 @@ _STATE = "its layers keep a state of another kind than Mamba-2 or the gated delt
 # families that are refused by name -> what of them no equation here counts
 _NOT_COUNTED: Mapping[str, str] = dict.fromkeys(
     ("bamba", "falcon_h1", "falcon_mamba", "jamba", "mamba", "rwkv", "rwkv7", "zamba2"), _STATE
-)
+) | dict.fromkeys(("gemma3n", "gemma3n_text"), "its layers share caches, and have tables of words of their own")
 
 
 def _config_match(source: Source) -> Match:

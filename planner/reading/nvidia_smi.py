@@ -1,20 +1,25 @@
-"""What nvidia-smi tells of a machine: as CSV of a query, as XML, or as it is printed."""
+"""What nvidia-smi tells of a machine: as CSV of a query, as XML, as it is printed, its links; and gpustat."""
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC
 from pathlib import PurePath
 from typing import Any
 from xml.parsers import expat
 
 from planner.reading.columns import plain
 from planner.reading.inventory import Node, device_of, mebibytes, told_of
+from planner.reading.jsonlines import document_of, head_keys
 from planner.reading.kinds import NOTHING, SURE, Asked, Kind, Match, fit
 from planner.reading.reading import Reading
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import printable, rows_of
+from planner.reading.times import iso_seconds
 
 _ROLES = {
     "name": ("name", "gpuname"),
@@ -24,6 +29,7 @@ _ROLES = {
     "index": ("index",),
     "mig": ("migmodecurrent",),
     "host": ("hostname", "host", "node", "nodename"),
+    "time": ("timestamp",),
 }
 _OTHERS = re.compile(r"^(memory|utilization|temperature|power|clocks|pci|pstate|fan|ecc|mig|driver|vbios|compute)")
 _PLAIN = {"driver_version", "vbios_version", "compute_cap", "pstate"}  # names of a query without a dot
@@ -31,6 +37,9 @@ _DEEP, _LARGEST_BYTES, _MOST_GPUS, _LONGEST_TEXT = 40, 64_000_000, 100_000, 400
 _CARD = re.compile(r"^\|\s+(\d{1,4})\s+(\S.{0,60}?)\s+(?:On|Off|N/A|Enabled|Disabled)\s*\|")
 _MAKER = re.compile(r"(?:NVIDIA|Tesla|GeForce|Quadro) ")
 _MEMORY = re.compile(r"\|\s*\d+MiB\s*/\s*(\d+)MiB\s*\|")
+
+_QUERY = "nvidia-smi --query-gpu=index,uuid,name,memory.total --format=csv"
+_ONE_QUERY_S = 0.9  # that it takes at most; samples of a loop are a second apart
 
 Gpu = dict[str, str]  # name, memory, mig
 
@@ -71,12 +80,18 @@ def _told(source: Source, reading: Reading, machines: list[tuple[str, list[Gpu]]
         nodes += [Node(name=name, device=device, devices=count, memory_bytes=memory_bytes)
                   for (device, memory_bytes), count in alike.items()]  # fmt: skip
     if not nodes:
-        raise refused(source, "nothing-taken", f"no accelerator of {source.name} could be taken",
-                      "nvidia-smi --query-gpu=index,uuid,name,memory.total --format=csv")  # fmt: skip
+        raise refused(source, "nothing-taken", f"no accelerator of {source.name} could be taken", _QUERY)
     if cut:
         reading.note(f"{cut} of the devices are cut into MIG slices: they count as whole devices")
     told_of(reading, nodes)
     return reading
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        return iso_seconds(text, UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def recognise_csv(source: Source) -> Match:
@@ -98,11 +113,17 @@ def read_csv(source: Source, asked: Asked) -> Reading:
     machines = []
     for name, part in _parts(source):
         gpus: dict[str, Gpu] = {}
+        times: list[float] = []  # of rows that do not tell which device it is
         for line, row in rows_of(part, _ROLES, ("name", "memory"), reading.skipped):
             if not row.get("name") or row["name"].startswith("["):
                 reading.skipped.add("no name of a device", line)
                 continue
             key = row.get("uuid") or row.get("bus") or row.get("index") or f"line {line}"
+            if key.startswith("line ") and (time := _seconds(row.get("time", ""))) is not None:
+                times.append(time)
+                if abs(time - times[0]) >= _ONE_QUERY_S:
+                    message = "rows of several times do not tell which device they are of"
+                    raise refused(part, "devices-not-apart", message, f"{_QUERY}; or give the rows of one time", line)
             key = f"{row.get('host', '')} {key}".strip()
             if key in gpus:
                 reading.skipped.add("a device that stands above: another sample of it", line)
@@ -366,6 +387,119 @@ def read_queried(source: Source, asked: Asked) -> Reading:
     return _told(source, reading, machines)
 
 
+# gpustat, which asks the same driver
+
+_STATED = re.compile(r"\[(\d{1,4})\] (.{1,100}?) *\|.{0,200}?\d+ */ *(\d+) MB(?: |$|\|)")
+_HEADED = re.compile(r"(\S{1,200}) +\w{3} +\w{3} +\d+ +\d+:\d+:\d+ +\d{4}(?: |$)")
+_COLOURS = re.compile(r"\x1b\[[0-9;]{0,20}m")
+
+
+def recognise_gpustat(source: Source) -> Match:
+    """Lines of gpustat, or its JSON."""
+    if source.head_text.lstrip().startswith("{"):
+        keys = head_keys(source)
+        return fit({each: each in keys for each in ("hostname", "query_time", "gpus", "memory.total")}, tool="gpustat")
+    lines = [_COLOURS.sub("", line) for line in source.first_lines[:50] if line.strip()]
+    devices, heads = sum(map(bool, map(_STATED.match, lines))), sum(map(bool, map(_HEADED.match, lines)))
+    share = (devices + heads) / max(len(lines), 1) if devices else 0.0
+    return Match(score=0.95 * share, tool="gpustat", found=("lines of devices",) if devices else (),
+                 missing=() if devices else ("lines as [0] NVIDIA … | 35'C, 0 % | 4 / 81559 MB |",))  # fmt: skip
+
+
+def read_gpustat(source: Source, asked: Asked) -> Reading:
+    """Devices of each machine; the same machine again is a further sample of it."""
+    reading = Reading(kind="gpustat", title="accelerators of machines, by gpustat", source=source.name, tool="gpustat",
+                      of="accelerators")  # fmt: skip
+    gpus: dict[tuple[str, str], Gpu] = {}
+    as_json = source.head_text.lstrip().startswith("{")
+    for number, gpu in _gpustat_json(source) if as_json else _gpustat_lines(source):
+        key = (gpu["host"], gpu["index"])
+        if not gpu["name"]:
+            reading.skipped.add("no name of a device", number)
+        elif key in gpus:
+            reading.skipped.add("a device that stands above: another sample of it", number)
+        elif len(gpus) < _MOST_GPUS:
+            gpus[key] = gpu
+            reading.taken += 1
+    return _told(source, reading, [("", list(gpus.values()))])
+
+
+def _gpustat_lines(source: Source) -> Iterator[tuple[int, Gpu]]:
+    host = ""
+    for number, line in enumerate(source.lines(), start=1):
+        line = _COLOURS.sub("", line[:1000])
+        if found := _STATED.match(line):
+            yield number, {"host": host, "index": found[1], "name": found[2], "memory": f"{found[3]} MiB"}
+        elif found := _HEADED.match(line):
+            host = found[1]
+        elif line.strip():
+            yield number, {"host": host, "index": "", "name": ""}
+
+
+def _gpustat_json(source: Source) -> Iterator[tuple[int, Gpu]]:
+    number = 0
+    for part in source.parts:
+        whole = document_of(part)
+        listed = whole.get("gpus") if isinstance(whole, dict) else None
+        for gpu in listed if isinstance(listed, list) else ():
+            number += 1
+            gpu = gpu if isinstance(gpu, dict) else {}
+            name, memory = gpu.get("name"), gpu.get("memory.total")
+            yield number, {"host": str(whole.get("hostname") or ""), "index": str(gpu.get("index")),
+                           "name": name if isinstance(name, str) else "", "memory": f"{memory} MiB"}  # fmt: skip
+
+
+# nvidia-smi topo -m
+
+_LINKS = re.compile(r"NV(\d{1,3})|(PIX|PXB|PHB|NODE|SYS|SOC)")
+
+
+def recognise_topo(source: Source) -> Match:
+    """The matrix of links between devices."""
+    head = source.head_text[:20_000]
+    return fit({"GPU0 above": bool(re.search(r"^[ \t]*(?:\x1b\[\d{1,2}m)?GPU0\b", head, re.M)),
+                "GPU0 … X beside": bool(re.search(r"^GPU0\s.*\bX\b", head, re.M)),
+                "CPU Affinity or the legend": "CPU Affinity" in head or "X    = Self" in head},
+               tool="nvidia-smi topo -m", ceiling=0.96)  # fmt: skip
+
+
+def read_topo(source: Source, asked: Asked) -> Reading:
+    """Links between the devices of a machine; it names none of them."""
+    reading = Reading(kind="nvidia-smi-topo", title="links between accelerators of a machine", source=source.name,
+                      tool="nvidia-smi topo -m", of="accelerators")  # fmt: skip
+    rows: dict[str, list[str]] = {}
+    columns: list[str] = []
+    for number, line in enumerate(source.lines(), start=1):
+        words = re.sub(r"\x1b\[[0-9;]*m", "", line[:20_000]).split()
+        if words[:1] == ["GPU0"] and "X" not in words:
+            columns = list(itertools.takewhile(lambda word: re.fullmatch(r"(?:GPU|NIC|mlx\w+_)\d+", word), words))
+        elif columns and words and re.fullmatch(r"GPU\d{1,4}", words[0]):
+            if words[0] in rows or len(words) <= len(columns):
+                reading.skipped.add("a row that stands above, or ends early", number)
+                continue
+            rows[words[0]] = words[1 : len(columns) + 1]
+    reading.taken = len(rows)
+    if not rows:
+        raise refused(source, "nothing-taken", f"no row of {source.name} could be taken", "nvidia-smi topo -m")
+    links = Counter(rows[one][columns.index(other)] for one, other in itertools.combinations(rows, 2)
+                    if other in columns)  # fmt: skip
+    reading.show("accelerators", len(rows))
+    reading.show("network cards beside them", sum(not name.startswith("GPU") for name in columns) or None)
+    for link, count in links.most_common(12):
+        found = _LINKS.fullmatch(link)
+        if found is None:
+            reading.skipped.add("a link of an unknown name", 1, count)
+        else:
+            said = f"by {found[1]} NVLinks" if found[1] else f"over PCIe ({link})"
+            reading.show(f"pairs joined {said}", count)
+    if links and all(link.startswith("NV") for link in links):
+        reading.note("Every pair is joined by NVLink: these are devices of an SXM board, or pairs with a bridge.")
+    elif any(link.startswith("NV") for link in links):
+        reading.note("Some pairs are joined by NVLink, others are not: tensor ranks across the others go over PCIe.")
+    reading.note("It names no devices: nvidia-smi -L does, which becomes hardware.owned.")
+    return reading
+
+
 KINDS = (
     Kind(name="nvidia-smi", title="accelerators of a machine",
          looks_for="a first line of name, memory.total, uuid … (nvidia-smi --query-gpu --format=csv)",
@@ -379,4 +513,9 @@ KINDS = (
     Kind(name="nvidia-smi-bare", title="accelerators of a machine, without names of columns",
          looks_for="nvidia-smi -L, or lines of a name and MiB (--format=csv,noheader)",
          recognise=recognise_bare, read=read_bare),
+    Kind(name="gpustat", title="accelerators of machines, by gpustat",
+         looks_for="lines as [0] NVIDIA … | 35'C, 0 % | 4 / 81559 MB |, or its JSON",
+         recognise=recognise_gpustat, read=read_gpustat),
+    Kind(name="nvidia-smi-topo", title="links between accelerators of a machine",
+         looks_for="the matrix of nvidia-smi topo -m", recognise=recognise_topo, read=read_topo),
 )  # fmt: skip

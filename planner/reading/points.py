@@ -139,12 +139,17 @@ def words_of(key: str) -> str:
     return re.sub(r"[^a-z0-9.]+", " ", re.sub(r"\.(?!\d)|(?<!\d)\.", " ", spaced.lower())).strip()
 
 
+_IN_THOUSANDS = re.compile(r"[-+]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?(?:[%x ]*)")
+
+
 def number_of(value: Any) -> float | None:
-    """A finite number; None for anything else, "inf" too."""
+    """A finite number; None for anything else, "inf" too, and for commas that stand between no thousands: 2,5."""
     if isinstance(value, bool) or value is None or isinstance(value, list | dict):
         return None
+    if isinstance(value, str) and "," in (value := value.strip().rstrip("%x ,")):
+        value = value.replace(",", "") if _IN_THOUSANDS.fullmatch(value) else ""
     try:
-        number = float(str(value).replace(",", "").rstrip("%x ")) if isinstance(value, str) else float(value)
+        number = float(value.rstrip("%x ")) if isinstance(value, str) else float(value)
     except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None

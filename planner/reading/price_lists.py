@@ -154,7 +154,7 @@ def provider_of(part: Source, text: str, catalog: Catalog) -> str:
 def _table(text: str) -> Iterator[dict[str, str]]:
     try:
         for row in csv.DictReader(io.StringIO(text.replace("\0", "\ufffd"), newline="")):
-            yield {key: value.strip() for key, value in row.items() if key and isinstance(value, str)}
+            yield {key.strip(): value.strip() for key, value in row.items() if key and isinstance(value, str)}
     except csv.Error:
         return
 

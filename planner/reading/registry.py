@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import PurePath
 
 from planner.errors import InputError, Place, Problem, UsageError
 from planner.reading.kinds import NOTHING, SURE, Asked, Kind, Match
@@ -93,6 +94,8 @@ def read(source: Source, asked: Asked | None = None, named: str = "") -> Reading
     """
     kind, match = kind_of(source, named)
     reading = kind.read(source, asked or Asked())
+    for again, first in source.twins():
+        reading.note(f"{PurePath(again).name} is the same as {PurePath(first).name}, byte for byte: both count")
     reading.tool = reading.tool or match.tool
     reading.version = reading.version or match.version
     return reading

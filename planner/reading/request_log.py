@@ -6,6 +6,7 @@ import re
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import field
+from datetime import datetime
 from itertools import chain
 from pathlib import PurePath
 from typing import Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from planner.carriers import dataclass
 from planner.reading.columns import SYMBOLS, Roles
+from planner.reading.decimal_signs import Signs
 from planner.reading.kinds import Asked
 from planner.reading.long_log import RUN, LengthCounts, LongLog
 from planner.reading.reading import Piece, Reading, Skips
@@ -33,6 +35,7 @@ _MOST_NAMES = 2_000_000  # ids of blocks that are no numbers
 _UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _SIZES = tuple(float(2**power) for power in range(15))  # of a block  [tokens]
 _PEAK, _BURST = "peak over mean", "burstiness (squared variation of gaps)"
+_FEW, _BACK = 20, 0.2  # requests that tell nothing; share of them that may stand before an earlier one
 _PERCENTILES = (50, 90, 95, 99)
 MODEL = "llama-3.1-8b"
 
@@ -47,6 +50,8 @@ class RequestLog:
     tool: str = ""
     written: bool = False  # times are written out, not counted
     order: DayOrder = field(default_factory=DayOrder)  # of dates with slashes
+    signs: Signs = field(default_factory=Signs)  # of numbers that are written
+    models: list[str] = field(default_factory=list)  # that the first requests name
     zones: set[bool] = field(default_factory=set)  # whether times name their zone
     ids: array[int] = field(default_factory=lambda: array("q"))
     blocks: PrefixBlocks = field(default_factory=lambda: PrefixBlocks())
@@ -164,6 +169,7 @@ class RequestLog:
         times *= unit_s
         self._zone(reading, counted)
         back = int((np.diff(times) < 0).sum())
+        self._demand_clock(back, times.size, counted)
         if back:
             self._sorted(back, reading)
             order = np.argsort(times, kind="stable")
@@ -189,6 +195,7 @@ class RequestLog:
             raise refused(self.source, "nothing-taken", f"no request of {self.source.name} could be taken", reasons)
         unit_s, counted = self._unit(log.middle, reading)
         self._zone(reading, counted)
+        self._demand_clock(log.back, log.times.size, counted)
         if log.back:
             self._sorted(log.back, reading)
         if "id" in self.roles.of and log.apart:
@@ -216,6 +223,17 @@ class RequestLog:
             fleet["prefix_cached"] = f"{share:.2%}".replace("%", " %")
         says = f"a fleet for {reading.taken:,} requests of {self.source.name}"
         reading.pieces.append(Piece(what="scenario", name="scenario.yaml", fragment={"serving": [fleet]}, says=says))
+
+    def _demand_clock(self, back: int, requests: int, counted: bool) -> None:
+        """Refuse a count of seconds that goes back and forth: it is how long requests took, not when they came."""
+        if not counted and requests > _FEW and back > _BACK * requests:
+            column = self.roles.of["time"]
+            message = (
+                f"'{column[:80]}' goes back in {back:,} of {requests:,} requests: it is no clock, maybe a time that "
+            )
+            raise refused(
+                self.source, "no-clock", f"{message}each took", "--column time=NAME names another; or sort it"
+            )
 
     @staticmethod
     def _sorted(back: int, reading: Reading) -> None:
@@ -271,16 +289,22 @@ class RequestLog:
             return 1e-3, "milliseconds from the start, as Mooncake writes them"
         if self.tool == "Qwen-Bailian":
             return 1.0, "seconds from the start, as Qwen-Bailian's traces have them"
+        if digits := _date_in_digits(middle):
+            message = f"times as {digits} are dates that are written without signs"
+            hint = "write them as 2025-03-01T12:00:00; --time-unit s says that they are seconds"
+            raise refused(self.source, "dates-as-numbers", message, hint)
         return 1.0, "taken as seconds from the start; --time-unit ms says otherwise"
 
     def _unit(self, middle: float, reading: Reading) -> tuple[float, bool]:
         """Seconds in the unit of the times, and whether they are of the calendar."""
-        column = self.roles.of.get("time", "time")
+        column = " + ".join(self.roles.of[role] for role in ("day", "time") if role in self.roles.of)
         unit, why = self._unit_of(middle)
         reading.understood["time"] = f"{column}, {SYMBOLS[unit]}: {why}"
         parts = [self.roles.of[role] for role in ("input", "cache_read", "cache_write") if role in self.roles.of]
         reading.understood["prompt"] = f"{' + '.join(parts)}, tokens"
         reading.understood["answer"] = f"{self.roles.of['output']}, tokens"
+        if self.signs.said:
+            reading.understood["numbers"] = self.signs.said
         return unit, middle * unit >= EPOCH_FROM_S
 
     def _zone(self, reading: Reading, counted: bool) -> None:
@@ -324,10 +348,25 @@ class RequestLog:
         if seconds <= 0 or times.size < 2:
             reading.note("all requests have one time: no rate follows, and no piece of a scenario")
             return {}
+        if len(self.models) > 1:
+            named = ", ".join(each[:40] for each in self.models[:4])
+            reading.note(f"requests name {len(self.models)} models at least ({named}): they count as one fleet of one "
+                         "model; give those of one model to plan for it")  # fmt: skip
         if not self.asked.model:
             reading.note(f"no model is named: {MODEL} stands in the scenario; --model names another")
         name = name_of(self.asked.name or PurePath(self.source.name.split(" and ")[0]).name.split(".")[0])
         return {"name": name, "model": self.asked.model or MODEL}
+
+
+def _date_in_digits(middle: float) -> str:
+    """A number whose digits are those of a day or of a time, as 20250301 and 20250301120000; "" for others."""
+    digits = f"{middle:.0f}"
+    forms = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
+    try:
+        year = datetime.strptime(digits, forms.get(len(digits), "")).year
+    except ValueError:
+        return ""
+    return digits if year in range(2000, 2100) else ""
 
 
 def _middle(times: Array) -> float:

@@ -6,19 +6,22 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, tzinfo
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from planner.reading.columns import Roles, roles_of
+from planner.reading.decimal_signs import DecimalSign, Signs, WholeSign, number_in, signs_of
 from planner.reading.jsonlines import JsonLines, flat, records_of
 from planner.reading.kinds import NOTHING, Asked, Kind, Match
 from planner.reading.reading import Reading
 from planner.reading.request_log import RequestLog
 from planner.reading.source import Source, refused
-from planner.reading.times import DayOrder, has_slashes, has_zone, iso_seconds, zone_of
+from planner.reading.times import DayOrder, day_alone, has_slashes, has_zone, is_clock, iso_seconds, zone_of
 from planner.reading.uniform_lines import columns_of
 
 _NEEDED = ("time", "input", "output")
@@ -27,6 +30,9 @@ _CACHE = ("cache_read", "cache_write")
 _SEPARATORS = ",;\t|"
 _FAILED = ("error", "fail", "cancel", "abort", "timeout", "rejected")
 _LONGEST_CELL = 131_072
+_FIRST = 200  # requests that are looked at for what they name
+_LEFT_OPEN = re.compile(r",|\.\d*\.|\.\d{3}$")  # of a number: the sign may stand between thousands
+_MAY_GROUP = re.compile(rb"\d\.\d{3}\s*[,;|\t\r\n]")
 # columns that tell who wrote a log: all of them are there
 _TOOLS: Sequence[tuple[str, frozenset[str]]] = (
     ("Azure LLM trace", frozenset({"TIMESTAMP", "ContextTokens", "GeneratedTokens"})),
@@ -122,9 +128,12 @@ def read_lines(source: Source, asked: Asked) -> Reading:
             names = list(dict.fromkeys(name for each in [*records_of(source)[:20], records[0]] for name in flat(each)))
             roles = roles_of(names, asked.columns)
             _demand_roles(source, roles, names, asked)
+            roles = _with_day(roles, flat(records[0]))
             gets = {role: _getter(column) for role, column in roles.of.items()}
             log = RequestLog(source=source, roles=roles, asked=asked, tool=tool_of(names))
-            log.order = order_of(source, _record_times(source, gets["time"]))
+            log.models = _models(gets, records[:_FIRST])
+            log.order = order_of(source, _record_times(source, gets.get("day", gets["time"])))
+            log.signs = Signs(partial(_signs, log, lambda: iter(JsonLines(source)), gets, ""))
         if log is None or (not numbers and _fast_records(log, records, number, zone)):
             continue
         for line, record in zip(numbers or range(number, number + len(records)), records):
@@ -134,6 +143,38 @@ def read_lines(source: Source, asked: Asked) -> Reading:
     if log is None:
         raise refused(source, "empty-file", f"{source.name} holds no record", "name a file that holds requests")
     return log.reading("requests-json", "a log of requests, JSON", lines.skipped, source.cut_lines)
+
+
+def _with_day(roles: Roles, first: Mapping[str, Any]) -> Roles:
+    """Roles with the column of the day where that of the time holds the time of a day alone, by the first request."""
+    if not is_clock(first.get(roles.of["time"])):
+        return roles
+    taken = set(roles.of.values())
+    day = next((name for name, value in first.items() if name not in taken and day_alone(value)), "")
+    return Roles(of={**roles.of, "day": day}) if day else roles
+
+
+def _models(gets: Mapping[str, Callable[[Any], Any]], records: Iterable[Any]) -> list[str]:
+    """Models that some requests name, in their order."""
+    named = (gets["model"](record) for record in records) if "model" in gets else ()
+    return list(dict.fromkeys(each for each in named if isinstance(each, str)))
+
+
+def _signs(
+    log: RequestLog, rows: Callable[[], Iterable[tuple[int, Any]]], gets: Mapping[str, Callable[[Any], Any]],
+    separator: str,
+) -> tuple[dict[str, str], str]:  # fmt: skip
+    """Decimal signs of the numbers by role, by all of them, and how they were understood."""
+    names = {role: log.roles.of[role] for role in (*_NEEDED, *_CACHE) if role in gets}
+    marks = {name: DecimalSign() if role == "time" else WholeSign() for role, name in names.items()}
+    cut = log.source.cut_lines
+    for line, record in rows():
+        for role, name in names.items():
+            if record is not None and isinstance(value := gets[role](record), str):
+                marks[name].see(value.strip(), line)
+    log.source.cut_lines = cut
+    signs, said = signs_of(log.source, marks, separator)
+    return {role: signs[name] for role, name in names.items()}, said
 
 
 def _getter(column: str) -> Callable[[Any], Any]:
@@ -169,8 +210,14 @@ def _record_times(source: Source, get: Callable[[Any], Any]) -> Iterator[Any]:
 
 
 def _cell_times(source: Source, at: int, separator: str) -> Iterator[Any]:
+    return (cells[at] for _, cells in _all_rows(source, separator) if cells and at < len(cells))
+
+
+def _all_rows(source: Source, separator: str) -> Iterator[tuple[int, list[str] | None]]:
+    number = 1
     for _, block in source.line_blocks():
-        yield from (cells[at] for _, cells in _rows(block, separator, 1) if cells and at < len(cells))
+        yield from _rows(block, separator, number)
+        number += block.count(b"\n")
 
 
 def _take(
@@ -179,16 +226,21 @@ def _take(
     """Take one record; "" or why it was not taken."""
     if "status" in gets and _failed(gets["status"](record)):
         return "its status says that it failed"
-    given, made = _tokens(gets["input"](record)), _tokens(gets["output"](record))
+    given, made = (_tokens(gets[role](record), log, role) for role in ("input", "output"))
     for role in _CACHE:
         if role in gets:
-            more = _tokens(gets[role](record))
+            more = _tokens(gets[role](record), log, role)
             given += more if more > 0 else 0.0
     reason = wrong_tokens(given, made)
     if reason:
         return reason
+    time = gets["time"](record)
+    if "day" in gets:
+        time = f"{day_alone(gets['day'](record))} {time}"
+    elif is_clock(time):
+        return "its time is one of a day, and no column tells which day"
     try:
-        when = _time(gets["time"](record), log, zone)
+        when = _time(time, log, zone)
     except (ValueError, OverflowError, OSError):
         return "its time is not readable"
     if "id" in gets:
@@ -209,6 +261,8 @@ def _time(value: Any, log: RequestLog, zone: tzinfo) -> float:
     try:
         number = float(value)
     except ValueError:
+        if "," in value and (counted := number_in(value.strip(), log.signs.of("time"))) is not None:
+            return float(counted)
         log.written = True
         log.zones.add(has_zone(value))
         return iso_seconds(value, zone, log.order.day_first)
@@ -227,14 +281,16 @@ def _failed(value: Any) -> bool:
         return any(word in text for word in _FAILED)
 
 
-def _tokens(value: Any) -> float:
+def _tokens(value: Any, log: RequestLog, role: str) -> float:
     """A number of tokens; a list of them counts as its length; nan for what is none."""
+    if isinstance(value, str) and _LEFT_OPEN.search(value := value.strip()):
+        value = number_in(value, log.signs.of(role))
     if isinstance(value, list):
         return float(len(value))
     if isinstance(value, bool) or value is None:
         return math.nan
     try:
-        return float(str(value).replace(",", "") if isinstance(value, str) else value)
+        return float(value)
     except (ValueError, TypeError, OverflowError):  # a record, too, is no number
         return math.nan
 
@@ -261,8 +317,14 @@ def read_table(source: Source, asked: Asked) -> Reading:
     names, separator = header_of(source)
     roles = roles_of(names, asked.columns)
     _demand_roles(source, roles, names, asked)
+    head = [cells for line, cells in _rows("\n".join(source.first_lines).encode() + b"\n", separator, 1)
+            if cells and line > 1]  # fmt: skip
+    roles = _with_day(roles, dict(zip(names, head[0] if head else ())))
     log = RequestLog(source=source, roles=roles, asked=asked, tool=tool_of(names))
-    log.order = order_of(source, _cell_times(source, names.index(roles.of["time"]), separator))
+    log.order = order_of(source, _cell_times(source, names.index(roles.of.get("day", roles.of["time"])), separator))
+    gets = {role: _cell_getter(names.index(column)) for role, column in roles.of.items()}
+    log.models = _models(gets, head)
+    log.signs = Signs(partial(_signs, log, lambda: _all_rows(source, separator), gets, separator))
     reading_skips = Reading(kind="", title="", source="").skipped
     zone = zone_of(asked.time_zone)
     number, file = 1, ""
@@ -276,7 +338,7 @@ def read_table(source: Source, asked: Asked) -> Reading:
             number += 1
         rows = block.count(b"\n")
         if block.strip() and not _fast(log, block, names, separator, number, zone):
-            _careful(log, block, names, separator, number, zone, reading_skips.add)
+            _careful(log, block, gets, names, separator, number, zone, reading_skips.add)
         number += rows
     return log.reading("requests-table", "a log of requests, table", reading_skips, source.cut_lines)
 
@@ -286,7 +348,7 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
     from planner.frames import pandas
 
     pd, roles = pandas("plan read"), log.roles.of
-    if {"status", *_CACHE} & roles.keys() or len(set(names)) < len(names):
+    if {"status", "day", *_CACHE} & roles.keys() or len(set(names)) < len(names):
         return False
     wanted = {roles[role]: role for role in ("time", "input", "output", "id") if role in roles}
     if len(wanted) < 3 or b'"' in block:
@@ -294,7 +356,13 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
     try:
         table = pd.read_csv(io.BytesIO(block), sep=separator, header=None, names=names, usecols=list(wanted),
                             index_col=False, engine="c", encoding="utf-8", on_bad_lines="error")  # fmt: skip
-        given, made = (table[roles[role]].to_numpy("float64") for role in ("input", "output"))
+        tokens = table[[roles["input"], roles["output"]]]
+        if "f" in {each.kind for each in tokens.dtypes} and _MAY_GROUP.search(block):
+            texts = pd.read_csv(io.BytesIO(block), sep=separator, header=None, names=names, usecols=list(tokens),
+                                index_col=False, engine="c", encoding="utf-8", dtype=str)  # fmt: skip
+            if any(texts[name].str.contains(r"\.\d{3}\s*$").any() for name in tokens):
+                return False  # 1.000 is one or a thousand: by all numbers of the column
+        given, made = (tokens[roles[role]].to_numpy("float64") for role in ("input", "output"))
     except (ValueError, TypeError, OverflowError, pd.errors.ParserError, UnicodeDecodeError):
         return False
     if len(table) != block.count(b"\n"):  # blank lines
@@ -333,7 +401,7 @@ def _fast_records(log: RequestLog, records: list[dict[str, Any]], number: int, z
     from planner.frames import pandas
 
     roles = log.roles.of
-    if {"status", *_CACHE} & roles.keys() or any("." in column for column in roles.values()):
+    if {"status", "day", *_CACHE} & roles.keys() or any("." in column for column in roles.values()):
         return False
     try:
         columns = {role: [record[column] for record in records] for role, column in roles.items()}
@@ -389,14 +457,13 @@ def _times(column: Any, log: RequestLog, zone: tzinfo) -> np.ndarray[Any, Any] |
 
 
 def _careful(
-    log: RequestLog, block: bytes, names: Sequence[str], separator: str, number: int, zone: tzinfo,
-    skip: Callable[[str, int], None],
+    log: RequestLog, block: bytes, gets: Mapping[str, Callable[[Any], Any]], names: Sequence[str], separator: str,
+    number: int, zone: tzinfo, skip: Callable[[str, int], None],
 ) -> None:  # fmt: skip
     """A block of rows one by one, each taken or counted with its reason."""
-    place = {role: names.index(column) for role, column in log.roles.of.items()}
-    gets = {role: _cell_getter(at) for role, at in place.items()}
+    last = max(names.index(log.roles.of[role]) for role in _NEEDED)
     for line, cells in _rows(block, separator, number):
-        if cells is None or len(cells) <= max(place[role] for role in _NEEDED):
+        if cells is None or len(cells) <= last:
             skip("fewer cells than columns, or a quote that does not end", line)
             continue
         reason = _take(log, cells, gets, zone, line)  # type: ignore[arg-type]

@@ -1,7 +1,8 @@
-"""What Slurm tells of jobs: those of sacct and squeue as a history of demand, as tables, in columns or as JSON."""
+"""What Slurm tells of jobs as a history of demand: sacct and squeue as tables, in columns or as JSON, scontrol's."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -39,12 +40,21 @@ _NUMBERED = (
     "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY",
 )  # fmt: skip
 _COMPACT = {"R": "RUNNING", "PD": "PENDING", "CG": "COMPLETING", "S": "SUSPENDED", "CF": "CONFIGURING"}  # of squeue
+# fields of scontrol show job, an older name of what a job holds among them
+_FIELDS = {
+    "JobId": "id", "JobState": "state", "RunTime": "elapsed", "SubmitTime": "submit", "StartTime": "start",
+    "EndTime": "end", "Partition": "partition", "NumNodes": "nodes", "AllocTRES": "tres", "TRES": "tres",
+    "ReqTRES": "wanted", "TresPerNode": "each", "Gres": "each",
+}  # fmt: skip
+_FIELD = re.compile(rf"(?:^|\s)({'|'.join(_FIELDS)})=(\S*)")
 _RULER = re.compile(r"-+(?: +-+)*\s*")  # what sacct prints below its columns, without --parsable
 _COUNT = re.compile(r"[0-9]{1,12}")
 MIG_SLICE = re.compile(r"\d+g\.\d+gb")
 _ELAPSED = re.compile(r"^(?:(\d{1,5})-)?(?:(\d{1,3}):)?(\d{1,2}):(\d{2})(?:\.\d+)?$")
 _GPU = re.compile(r"(?:^|,)(?:gres[/:])?gpu(?::([A-Za-z][\w.-]{0,60}))?[=:](\d{1,7})(?=$|,|\()")
 _LONGEST_DAYS = 3660
+_NUMBER = re.compile(r"\d{1,12}(?:[_+][^|.]{1,60})?(?:\.\w{1,20})?")  # of a job or a step
+_MOST_OF = 0.9
 
 
 def recognise_sacct(source: Source) -> Match:
@@ -53,7 +63,14 @@ def recognise_sacct(source: Source) -> Match:
         keys = head_keys(source)
         return fit({each: each in keys for each in ("jobs", "job_id", "submission", "elapsed", "tres")},
                    tool="sacct --json", ceiling=0.97)  # fmt: skip
+    if re.search(r"^JobId=\d", source.head_text, re.M):
+        head = source.head_text
+        return fit({each: each in head for each in ("JobId=", "JobState=", "RunTime=")}, tool="scontrol", ceiling=0.97)
     places = places_of(header_of(source)[0] or _columns(source)[0], _ROLES)
+    if "id" not in places and (rows := _unnamed(source)):
+        if _roles_of(rows):
+            return Match(score=0.85, found=("rows of jobs",), tool="sacct -n")
+        return Match(score=0.5, found=("rows of jobs",), missing=("a first line of names: sacct without -n",))
     marks = {
         "JobID": "id" in places,
         "State": "state" in places,
@@ -122,11 +139,94 @@ def _json_rows(source: Source, skipped: Skips) -> Iterator[tuple[int, dict[str, 
             }  # fmt: skip
 
 
+def _shown_rows(source: Source) -> Iterator[tuple[int, dict[str, str]]]:
+    """Jobs of scontrol show job, each over several lines or on one."""
+    job: dict[str, str] = {}
+    begin = 0
+    for number, line in enumerate(source.lines(), start=1):
+        fields: dict[str, str] = {}
+        for name, value in _FIELD.findall(line[:20_000]):
+            fields.setdefault(_FIELDS[name], "" if value in ("(null)", "N/A") else value)
+        if line.startswith("JobId="):
+            if job:
+                yield begin, job
+            job, begin = {}, number
+        if begin:
+            job = fields | job
+    if job:
+        yield begin, job
+
+
+def _unnamed(source: Source) -> list[list[str]]:
+    """Cells of the first rows of sacct -n -P: numbers and states of jobs between bars; none of anything else."""
+    rows = [line.split("|") for line in source.first_lines if line.strip()]
+    jobs = [row for row in rows if len(row) == len(rows[0]) > 3 and _NUMBER.fullmatch(row[0])]
+    named = [row for row in jobs if any(state_of(cell) in _NUMBERED for cell in row)]
+    return jobs if rows and len(named) >= _MOST_OF * len(rows) else []
+
+
+def _roles_of(rows: list[list[str]]) -> dict[str, int]:
+    """Columns of rows without names; none where their contents leave something open.
+
+    A start and an end are as far apart as the job took; of two columns of resources either may be what it held.
+    """
+    columns = list(zip(*rows))
+    found = {"id": 0}
+    for at, column in enumerate(columns):
+        if all(not cell or state_of(cell) in _NUMBERED for cell in column) and any(column):
+            found.setdefault("state", at)
+    held = [at for at, column in enumerate(columns) if any("cpu=" in cell or "gres/" in cell for cell in column)]
+    times = {at: [_time(cell) for cell in column] for at, column in enumerate(columns) if any(map(_written, column))}
+    lasts = {at: [_seconds_of(cell) for cell in column] for at, column in enumerate(columns[1:], start=1)}
+    surest = _MOST_OF
+    for first, last in itertools.permutations(times, 2):
+        apart = [(b - a).total_seconds() if a and b else None for a, b in zip(times[first], times[last])]
+        ended = [at for at, seconds in enumerate(apart) if seconds]
+        for place, seconds in lasts.items():
+            share = sum(seconds[at] == apart[at] for at in ended) / max(len(ended), 1)
+            if share > surest or (share == surest and "start" not in found):
+                surest = share
+                others = [at for at in times if at not in (first, last)]
+                found |= {"start": first, "end": last, "elapsed": place, "seconds": place}
+                found.pop("submit", None)
+                found |= {"submit": others[0]} if len(others) == 1 else {}
+    return found | {"tres": held[0]} if {"state", "start"} <= set(found) and len(held) == 1 else {}
+
+
+def _written(cell: str) -> bool:
+    return "T" in cell and _time(cell) is not None
+
+
+def _seconds_of(cell: str) -> float | None:
+    return float(cell) if _COUNT.fullmatch(cell) else elapsed_s(cell)
+
+
+def _unnamed_rows(source: Source, skipped: Skips) -> Iterator[tuple[int, dict[str, str]]]:
+    """Rows of sacct -n -P by what their columns hold."""
+    head = _unnamed(source)
+    places = _roles_of(head)
+    for number, line in enumerate(source.lines(), start=1):
+        cells = line.split("|")
+        if not line.strip():
+            continue
+        if len(cells) != len(head[0]):
+            skipped.add("more or fewer cells than columns", number)
+            continue
+        row = {role: told(cells[at]) for role, at in places.items()}
+        if ":" in row["elapsed"]:
+            del row["seconds"]
+        yield number, row
+
+
 def _rows(source: Source, skipped: Skips) -> Iterator[tuple[int, dict[str, str]]]:
     if source.head_text.lstrip().startswith("{"):
         return _json_rows(source, skipped)
+    if re.search(r"^JobId=\d", source.head_text, re.M):
+        return _shown_rows(source)
     if _columns(source)[0]:
         return _printed_rows(source, skipped)
+    if "id" not in places_of(header_of(source)[0], _ROLES) and _roles_of(_unnamed(source)):
+        return _unnamed_rows(source, skipped)
     quoted = "gresused" in map(plain, header_of(source)[0])  # tables of the database are quoted, sacct quotes nothing
     return rows_of(source, _ROLES, ("id",), skipped, quoted=quoted)
 
@@ -177,7 +277,9 @@ def _job(row: dict[str, str], types: Counter[str]) -> Job | str:
     if not gpus and row.get("each"):
         nodes = int(min(number_of(row.get("nodes", "")) or 1, MOST_KEYS))
         gpus = {kind: count * nodes for kind, count in gpus_of(row["each"]).items()}
-    if not gpus and state == "PENDING":
+    if state == "PENDING":
+        start = None  # one that is told is a guess of the scheduler
+    if not gpus and (state == "PENDING" or not {"tres", "each"} & set(row)):
         gpus = gpus_of(row.get("wanted", ""))
     typed = sum(count for kind, count in gpus.items() if kind)
     for kind, count in gpus.items():
@@ -197,6 +299,8 @@ def read_sacct(source: Source, asked: Asked) -> Reading:
     types: Counter[str] = Counter()
     columns: dict[str, str] = {}
     epochs = 0
+    if not header_of(source)[0] and _unnamed(source):
+        reading.understood["columns"] = "by what they hold: start and end are as far apart as the job took"
     for line, row in _rows(source, reading.skipped):
         columns = columns or row
         epochs += row.get("start", "").isdecimal()
@@ -231,6 +335,8 @@ def read_sacct(source: Source, asked: Asked) -> Reading:
     )  # fmt: skip
     if not {"tres", "wanted", "each"} & set(columns):
         reading.note("no column tells of devices: ask sacct for AllocTRES too")
+    elif not {"tres", "each"} & set(columns):
+        reading.note("no column tells what jobs held: what they asked for (ReqTRES) counts, also of those cancelled")
     elif not history.gpu_jobs:
         reading.note("no job has gres/gpu among its resources: there are no GPU-hours")
     return reading
@@ -238,6 +344,6 @@ def read_sacct(source: Source, asked: Asked) -> Reading:
 
 KINDS = (
     Kind(name="sacct", title="jobs of Slurm",
-         looks_for="a first line of JobID, State, Elapsed, AllocTRES … (sacct, squeue), or sacct --json",
+         looks_for="a first line of JobID, State, Elapsed, AllocTRES … (sacct, squeue), sacct --json, scontrol's jobs",
          recognise=recognise_sacct, read=read_sacct),
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import hashlib
 import importlib
 import importlib.util
 import itertools
@@ -76,6 +77,25 @@ class Source:
         """Lines of the head that are whole, 200 at most."""
         found = self.head_text.splitlines()
         return found[: 200 if self.whole or len(found) > 200 else max(len(found) - 1, 1)]
+
+    def twins(self) -> list[tuple[str, str]]:
+        """Files that are the same byte for byte as one before them, with that one: "bill (1).csv" of a folder."""
+        by_size: dict[int, list[StrPath]] = {}
+        for path in self.paths:
+            if str(path) != STDIN:
+                by_size.setdefault(Path(path).stat().st_size, []).append(path)
+        found: list[tuple[str, str]] = []
+        for paths in by_size.values():
+            first: dict[bytes, str] = {}
+            for path in paths if len(paths) > 1 else ():
+                digest = hashlib.sha256()
+                with files.stream_of(path) as stream:
+                    while block := stream.read(BLOCK_BYTES):
+                        digest.update(block)
+                if digest.digest() in first:
+                    found.append((str(path), first[digest.digest()]))
+                first.setdefault(digest.digest(), str(path))
+        return found
 
     def blocks(self) -> Iterator[bytes]:
         """All bytes of all files, a megabyte at a time."""

@@ -20,6 +20,8 @@ _CLOCK = re.compile(
     r"\s?(?:(Z|UTC|GMT)|([+-])(\d\d):?(\d\d)?(?: UTC)?)?",
     re.IGNORECASE,
 )
+_CLOCK_ALONE = re.compile(r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?(?:\s?(?:Z|[+-]\d\d:?\d\d))?", re.I)
+_MIDNIGHT = re.compile(r"(?:[T ]0?0:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?)?")
 _SLASHED = re.compile(r"(\d{1,2})([/-])(\d{1,2})\2(?:\d{4}|\d\d)(?!\d)")
 _NOON_H = 12
 _MONTHS = 12
@@ -112,6 +114,24 @@ def iso_seconds(text: str, zone: tzinfo, day_first: bool = False) -> float:
 def has_zone(text: str) -> bool:
     """Whether a written time names its zone."""
     return bool(_ZONE.search(text.strip()))
+
+
+def is_clock(value: object) -> bool:
+    """Whether it is a time of a day whose day is not told, as 9:05:00."""
+    return isinstance(value, str) and bool(_CLOCK_ALONE.fullmatch(value.strip()))
+
+
+def day_alone(value: object) -> str:
+    """A day that is written without a time of it, or with midnight, as a spreadsheet does; "" for anything else."""
+    text = str(value).strip()[:40]
+    try:
+        _, rest = written_day(text)
+    except ValueError:
+        try:
+            _, rest = written_day(text, day_first=True)
+        except ValueError:
+            return ""
+    return text.removesuffix(rest) if _MIDNIGHT.fullmatch(rest) else ""
 
 
 def written_day(text: str, day_first: bool = False) -> tuple[date, str]:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import datetime
+from itertools import pairwise
+from statistics import median
 
 from planner.carriers import dataclass
 from planner.reading.points import number_of
@@ -40,6 +42,8 @@ class Steps:
     clocked: bool = False  # step times are differences of clocks
     mean_s: float = 0.0  # of a step, where the log tells the run's time only
     bars: dict[int, list[tuple[int, float]]] = field(default_factory=dict)  # length -> steps done, seconds since
+    micro: list[tuple[int, int, float]] = field(default_factory=list)  # of micro-batches: number, steps done, seconds
+    tokens: float = 0.0  # of an optimizer step, where the log says
     _before: tuple[int, float] | None = None
     _logged: int = 0
 
@@ -74,7 +78,14 @@ class Steps:
         self._before = (number, clock_s)
 
     def settle(self) -> None:
-        """Times of a progress bar: of the one as long as the run, else of the one that ran longest."""
+        """Times of micro-batches, or of a progress bar: of the one as long as the run, else of the longest."""
+        if self.tokens and self.sequence:
+            self.batch = self.batch or self.tokens / self.sequence
+        ends = [later for earlier, later in pairwise(self.micro) if later[1] > earlier[1]]  # of optimizer steps
+        if len(ends) > 1:
+            (first, before, _), (last, after, _) = ends[0], ends[-1]
+            if after > before and last > first:
+                self.mean_s = median(seconds for *_, seconds in self.micro) * (last - first) / (after - before)
         length = self.of if self.of in self.bars else max(self.bars, key=lambda each: self.bars[each][-1][1], default=0)
         for number, clock_s in self.bars.get(length, ()) if not self.seconds else ():
             self.tick(number, clock_s, _WHOLE_S)
@@ -117,6 +128,16 @@ _TRAINER_RUN = re.compile(r"'train_runtime': '?([0-9.]+).{0,400}?'train_steps_pe
 _TRAINER_HEAD = re.compile(r"Total (optimization steps|train batch size)[^=]{0,80}= ([0-9,]{1,15})")
 _TRAINER_MEMORY = re.compile(r"(?i)'memory/max_(?:mem_|memory_)?allocated ?(?:\(gib\))?': '?([0-9.]+)")
 _BAR = re.compile(r"\s*\d{1,3}%\|[^|]*\| ?(\d{1,12})/(\d{1,12}) \[(?:(\d{1,5}):)?(\d\d):(\d\d)<")
+_NANO = re.compile(r"^iter (\d+): loss \S+, time ([0-9.]+)(ms|s)\b")
+_NANO_TOKENS = re.compile(r"^tokens per iteration will be: ([0-9,]{1,20})")
+_NANO_SETTING = re.compile(r"^(?:Overriding: )?(block_size|max_iters) = (\d{1,12})\b")
+_LIT = re.compile(r"\biter (\d+) step (\d+)(?: \||:) loss .{0,200}?iter time: ([0-9.]+) ?ms")
+_C = re.compile(r"^step +(\d+)/(\d+) \| .{0,200}?\| ([0-9.]+) ms \|")  # llm.c
+_SPEEDRUN = re.compile(r"^step:(\d+)/(\d+) .{0,200}?step_avg:([0-9.]+)ms")  # modded-nanogpt
+_TUNE = re.compile(r"^Step (\d+) \| .{0,2000}?\bloss:")
+_TUNE_BAR = re.compile(
+    r"^\d+\|(\d{1,12})\|Loss: [^:]{1,40}: *\d{1,3}%\|[^|]*\| ?\d+/\d+ \[(?:(\d{1,5}):)?(\d\d):(\d\d)<"
+)
 _SEQUENCE = re.compile(r"(?:^|\s)(?:--seq-length[ =]|seq_length \.+ |--max_seq_len )(\d{1,9})\b")
 _WORLD = re.compile(r"(?:using world size: |world_size \.+ )(\d{1,7})\b")
 MARKS: Mapping[str, tuple[re.Pattern[str], str]] = {
@@ -127,6 +148,11 @@ MARKS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "torchtitan": (_TITAN, "lines with step: N loss: and tps:"),
     "Hugging Face Trainer": (_TRAINER, "lines with 'loss': and 'epoch':"),
     "DeepSpeed's pipelines": (_PIPELINE, "lines with iter time (s): and samples/sec:"),
+    "nanoGPT": (re.compile(_NANO.pattern, re.M), "lines as iter 10: loss 4.2, time 250.00ms"),
+    "LitGPT": (_LIT, "lines with iter N step N and iter time:"),
+    "llm.c": (re.compile(_C.pattern, re.M), "lines as step 10/1000 | loss 4.2 | … | 250.00 ms |"),
+    "modded-nanogpt": (re.compile(_SPEEDRUN.pattern, re.M), "lines with step:N/N and step_avg:"),
+    "torchtune": (re.compile(f"{_TUNE.pattern}|{_TUNE_BAR.pattern}", re.M), "lines as Step 10 | loss:1.2"),
 }
 _EARLY = (
     "seq",
@@ -143,6 +169,13 @@ _EARLY = (
     "'epoch'",
     "Total ",
     "%|",
+    "iter ",
+    "iteration will",
+    "block_size",
+    "max_iters",
+    "step ",
+    "step_avg",
+    "Step ",
 )
 
 
@@ -262,7 +295,66 @@ def _trainer(line: str, steps: Steps, number: int) -> bool:
     return True
 
 
-_TAKES = (_megatron, _timed(_MAXTEXT), _nemo, _deepspeed, _timed(_PIPELINE), _titan, _trainer)
+def _nano(line: str, steps: Steps, number: int) -> bool:
+    setting, tokens, match = (pattern.match(line) for pattern in (_NANO_SETTING, _NANO_TOKENS, _NANO))
+    if setting and setting.group(1) == "block_size":
+        steps.sequence = int(setting.group(2))
+    elif setting:
+        steps.of = int(setting.group(2))
+    if tokens:
+        steps.tokens = float(tokens.group(1).replace(",", "") or 0)
+    if match is None:
+        return False
+    value = number_of(match.group(2))
+    steps.step(int(match.group(1)[:12]), value and value * (1e-3 if match.group(3) == "ms" else 1.0))
+    return True
+
+
+def _lit(line: str, steps: Steps, number: int) -> bool:
+    """LitGPT times micro-batches, of which an optimizer step has several."""
+    match = _LIT.search(line)
+    if match is None:
+        return False
+    seconds, step = number_of(match.group(3)), int(match.group(2)[:12])
+    steps.step(step)
+    if seconds and len(steps.micro) < _MOST_STEPS:
+        steps.micro.append((int(match.group(1)[:12]), step, seconds / 1e3))
+    return True
+
+
+def _in_ms(pattern: re.Pattern[str]) -> Callable[[str, Steps, int], bool]:
+    def take(line: str, steps: Steps, number: int) -> bool:
+        match = pattern.match(line)
+        if match is None:
+            return False
+        value = number_of(match.group(3))
+        steps.of = max(steps.of, int(match.group(2)[:12]))
+        steps.step(int(match.group(1)[:12]), value and value / 1e3)
+        return True
+
+    return take
+
+
+def _tune(line: str, steps: Steps, number: int) -> bool:
+    """torchtune: a line of figures a step in its file, a bar for each epoch where it runs."""
+    bar, match = _TUNE_BAR.match(line), _TUNE.match(line)
+    if bar:
+        step, *clock = (int(each or 0) for each in bar.groups())
+        steps.step(step)
+        steps.tick(step, 3600.0 * clock[0] + 60.0 * clock[1] + clock[2], _WHOLE_S)
+    elif match:
+        steps.step(int(match.group(1)[:12]))
+        speed, memory = (re.search(rf"\b{name}:([0-9.eE+-]+)", line)
+                         for name in ("tokens_per_second_per_gpu", "peak_memory_alloc"))  # fmt: skip
+        if speed and (value := number_of(speed.group(1))) and len(steps.tokens_per_s) < _MOST_STEPS:
+            steps.tokens_per_s.append(value)
+        if memory:
+            steps.memory_bytes = max(steps.memory_bytes, (number_of(memory.group(1)) or 0.0) * _GIB)
+    return bool(bar or match)
+
+
+_TAKES = (_megatron, _timed(_MAXTEXT), _nemo, _deepspeed, _timed(_PIPELINE), _titan, _nano, _lit, _in_ms(_C),
+          _in_ms(_SPEEDRUN), _tune, _trainer)  # fmt: skip
 
 
 def says_something(line: str) -> bool:

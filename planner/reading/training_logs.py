@@ -135,7 +135,12 @@ def _follow(reading: Reading, steps: Steps, asked: Asked, source: Source) -> Rea
     elif steps.mean_s:
         middle = steps.mean_s
         reading.show("step time, mean", middle, "s")
-        reading.understood["step time"] = "the time of the run, by its steps"
+        reading.understood["step time"] = (
+            "the median of micro-batches, by how many an optimizer step has" if steps.micro
+            else "the time of the run, by its steps"
+        )  # fmt: skip
+    elif steps.micro:
+        reading.note("too few optimizer steps end between the lines: how many micro-batches one has is not told")
     reading.show("last step", steps.last if steps.last or times.size else None)
     if steps.of:
         reading.show("steps in all", steps.of)
@@ -480,7 +485,7 @@ def _written(text: str) -> float | None:
 
 KINDS = (
     Kind(name="training-log", title="log of a training run",
-         looks_for="lines of steps as Megatron-LM, DeepSpeed, NeMo, MaxText or torchtitan print them",
+         looks_for="lines of steps as Megatron-LM, DeepSpeed, NeMo, MaxText, torchtitan, nanoGPT … print them",
          recognise=recognise_text, read=read_text),
     Kind(name="training-trainer", title="state of a Hugging Face Trainer",
          looks_for="trainer_state.json with log_history and global_step, or results with train_runtime",

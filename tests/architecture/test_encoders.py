@@ -120,3 +120,90 @@ def test_the_text_of_qwen_3_vl_is_qwen_3() -> None:
         for name in ("qwen3", "qwen3_vl_text", "qwen3_moe", "qwen3_vl_moe_text")
     }
     assert counts["qwen3"] == counts["qwen3_vl_text"] < counts["qwen3_moe"] == counts["qwen3_vl_moe_text"]
+
+
+def inside(kind: str, hidden: int, inner: int, heads: int, pairs: int, layers: int, words: int, **more: Any) -> Any:
+    return {"model_type": kind, "hidden_size": hidden, "intermediate_size": inner, "num_attention_heads": heads,
+            "num_key_value_heads": pairs, "num_hidden_layers": layers, "vocab_size": words, **more}  # fmt: skip
+
+
+def tower(hidden: int, inner: int, heads: int, layers: int, pixels: int, patch: int = 14, **more: Any) -> Any:
+    return {"hidden_size": hidden, "intermediate_size": inner, "num_attention_heads": heads, "image_size": pixels,
+            "num_hidden_layers": layers, "patch_size": patch, **more}  # fmt: skip
+
+
+CLIP, SIGLIP = tower(1024, 4096, 16, 24, 336, model_type="clip_vision_model"), tower(1152, 4304, 16, 27, 384)
+VIT = tower(1024, 4096, 16, 24, 448, norm_type="layer_norm", qkv_bias=True, qk_normalization=False)
+VIT_6B = tower(3200, 12800, 25, 45, 448, norm_type="rms_norm", qkv_bias=False, qk_normalization=True)
+INTERN_7B = inside("internlm2", 4096, 14336, 32, 8, 32, 92553, bias=False)
+INTERN_20B = inside("internlm2", 6144, 16384, 48, 8, 48, 92553, bias=False)
+LOOKING = {"model_type": "mllama", "text_config": inside("mllama_text_model", 4096, 14336, 32, 8, 40, 128256,
+                                                         cross_attention_layers=[3, 8, 13, 18, 23, 28, 33, 38]),
+           "vision_config": {"hidden_size": 1280, "intermediate_size": 5120, "attention_heads": 16, "image_size": 560,
+                             "num_hidden_layers": 32, "num_global_layers": 8, "patch_size": 14, "max_num_tiles": 4,
+                             "vision_output_dim": 7680}}  # fmt: skip
+SMOL = inside("llama", 576, 1536, 9, 3, 30, 49280)
+
+
+# Elements that the hub counts in the checkpoints. Looked up on 2026-11-27 as others repeat them: InternVL 2.5 and
+# Llama 3.2 Vision in a list of sizes of models (floschne/gimmick), LLaVA 1.5, PaliGemma and SmolVLM's kin in tests and
+# tables of others; LLaVA 1.6 and SmolVLM 2.2B from memory, before anything was counted
+@pytest.mark.parametrize(
+    ("data", "published"),
+    [
+        pytest.param({"model_type": "llava", "vision_config": CLIP, "text_config":
+                      {"model_type": "llama", "vocab_size": 32064}}, 7_063_427_072, id="llava-1.5-7b"),
+        pytest.param({"model_type": "llava_next", "vision_config": CLIP, "text_config":
+                      {"model_type": "mistral", "vocab_size": 32064}}, 7_566_747_648, id="llava-v1.6-mistral-7b"),
+        pytest.param({"model_type": "internvl_chat", "vision_config": VIT, "llm_config": INTERN_7B,
+                      "downsample_ratio": 0.5}, 8_075_365_376, id="internvl2.5-8b"),
+        pytest.param({"model_type": "internvl_chat", "vision_config": VIT_6B, "llm_config": INTERN_20B,
+                      "downsample_ratio": 0.5}, 25_514_186_112, id="internvl2.5-26b"),
+        pytest.param({"model_type": "paligemma", "text_config": inside("gemma", 2048, 16384, 8, 1, 18, 257216),
+                      "vision_config": {key: value for key, value in SIGLIP.items() if key != "image_size"} | {
+                          "vision_use_head": False}}, 2_923_466_480, id="paligemma-3b"),
+        pytest.param({"model_type": "idefics3", "scale_factor": 3, "vision_config": SIGLIP, "text_config":
+                      inside("llama", 2048, 8192, 32, 32, 24, 49155)}, 2_246_272_880, id="smolvlm-2.2b"),
+        pytest.param({"model_type": "idefics3", "scale_factor": 4, "text_config": SMOL, "vision_config": {
+            "hidden_size": 768, "num_attention_heads": 12, "image_size": 512, "patch_size": 16}}, 256_484_928,
+            id="smolvlm-256m"),
+        pytest.param(LOOKING, 10_670_220_835, id="llama-3.2-11b-vision"),
+    ],
+)  # fmt: skip
+def test_further_models_that_see_are_their_checkpoints(data: dict[str, Any], published: int) -> None:
+    config = config_of(data)
+    assert build(config, name="m", source="s").parameters + sum(vision_parts(config).values()) == published
+
+
+def test_the_text_of_llama_that_sees_is_llama() -> None:
+    """Layers that look at pictures keep no cache of words."""
+    text = build(config_of(LOOKING), name="m", source="s")
+    assert (text.layer_count, text.parameters) == (32, 8_030_261_248)
+
+
+MODERN = {"model_type": "modernbert", "hidden_size": 768, "intermediate_size": 1152, "num_attention_heads": 12,
+          "num_hidden_layers": 22, "vocab_size": 50368}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("made_for", "published"), [("ModernBertForMaskedLM", 149_655_232), ("ModernBertModel", 149_014_272)]
+)
+def test_modernbert_is_counted(made_for: str, published: int) -> None:
+    """The checkpoint as a list of models repeats it, looked up on 2026-11-27; without its head by 640,960 less."""
+    assert sum(whole_parts(config_of({**MODERN, "architectures": [made_for]})).values()) == published
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"model_type": "llava", "text_config": {"model_type": "llama"}, "vision_config": {"model_type": "pixtral"}},
+         "'pixtral' is not counted"),
+        ({"model_type": "internvl_chat", "llm_config": INTERN_7B, "vision_config": VIT, "downsample_ratio": 0.3},
+         "downsample_ratio"),
+        ({"model_type": "internvl_chat", "llm_config": INTERN_7B, "vision_config": VIT, "downsample_ratio": [1]},
+         "downsample_ratio"),
+    ],
+)  # fmt: skip
+def test_what_of_an_encoder_is_not_known_is_refused(data: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        vision_parts(config_of(data))

@@ -193,12 +193,66 @@ def gpu_usage() -> str:
     return table(columns, rows)
 
 
+SHOWN = """JobId=1001 ArrayJobId=1000 ArrayTaskId=1 JobName=train RunTime
+   UserId=u(1000) GroupId=g(1000) MCS_label=N/A
+   JobState=RUNNING Reason=None Dependency=(null)
+   RunTime=1-06:00:00 TimeLimit=2-00:00:00 TimeMin=N/A
+   SubmitTime=2025-03-01T00:00:00 EligibleTime=2025-03-01T00:00:00
+   StartTime=2025-03-01T01:00:00 EndTime=2025-03-03T01:00:00 Deadline=N/A
+   Partition=gpu AllocNode:Sid=login:1
+   NumNodes=2 NumCPUs=128 NumTasks=16 CPUs/Task=8 ReqB:S:C:T=0:0:*:*
+   ReqTRES=cpu=128,mem=2T,node=2,billing=128,gres/gpu=99
+   AllocTRES=cpu=128,mem=2T,node=2,billing=128,gres/gpu=16
+   Command=/home/u/JobState=FAILED
+
+JobId=1002 JobName=next
+   JobState=PENDING Reason=Priority Dependency=(null)
+   RunTime=00:00:00 TimeLimit=2-00:00:00 TimeMin=N/A
+   SubmitTime=2025-03-01T00:00:00 EligibleTime=2025-03-01T00:00:00
+   StartTime=2025-03-09T01:00:00 EndTime=2025-03-11T01:00:00 Deadline=N/A
+   Partition=gpu NumNodes=1-1
+   ReqTRES=cpu=128,mem=2T,node=1,billing=128,gres/gpu=8
+   AllocTRES=(null)
+"""
+
+
+GPUSTAT = """\x1b[1m\x1b[37mgpu01  \x1b[m  Sat Mar  1 01:00:00 2025  550.54.15
+[0] NVIDIA H100 80GB HBM3 | 35'C,  99 % | 70000 / 81559 MB | user(70000M)
+[1] NVIDIA H100 80GB HBM3 | 35'C,   0 %,  70 /  700 W |     4 / 81559 MB |
+"""
+
+
+TOPO = """\tGPU0\tGPU1\tGPU2\tGPU3\tNIC0\tmlx5_1\tCPU Affinity\tNUMA Affinity
+GPU0\t X \tNV4\tSYS\tSYS\tPIX\tNODE\t0-55\t0
+GPU1\tNV4\t X \tSYS\tSYS\tNODE\tPIX\t0-55\t0
+GPU2\tSYS\tSYS\t X \tNV4\tSYS\tSYS\t56-111\t1
+GPU3\tSYS\tSYS\tNV4\t X \tSYS\tSYS\t56-111\t1
+NIC0\tPIX\tNODE\tSYS\tSYS\t X \tNODE
+
+Legend:
+
+  X    = Self
+"""
+
+
+def bare_job(number: int, **change: str) -> str:
+    """As sacct -n -P -o JobID,JobName,State,Elapsed,Timelimit,Submit,Start,End,AllocTRES,NNodes prints it."""
+    cells = {"id": str(number), "name": "2025-03-01", "state": "COMPLETED", "elapsed": "1-02:03:04",
+             "limit": "2-00:00:00", "submit": "2025-03-01T00:00:00", "start": "2025-03-01T01:00:00",
+             "end": "2025-03-02T03:03:04", "tres": "cpu=64,gres/gpu:h100=8,gres/gpu=8", "nodes": "1"}  # fmt: skip
+    return "|".join((cells | change).values()) + "\n"
+
+
 # name -> kind, and how a file of it is made
 SMALL: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "nodes.json": ("k8s-nodes", lambda: nodes(node("n1"), node("n2"), node("c1", "", 0))),
     "pods.json": ("k8s-pods", pods),
     "gpu_usage.csv": ("k8s-gpu-usage", gpu_usage),
     "smi.csv": ("nvidia-smi", smi_csv),
+    "gpustat.txt": ("gpustat", lambda: GPUSTAT),
+    "topo.txt": ("nvidia-smi-topo", lambda: TOPO),
+    "scontrol_jobs.txt": ("sacct", lambda: SHOWN),
+    "sacct_bare.txt": ("sacct", lambda: "".join(map(bare_job, range(12)))),
     "smi.xml": ("nvidia-smi-xml", smi_xml),
     "smi.txt": ("nvidia-smi-printed", smi_printed),
     "smi_l.txt": ("nvidia-smi-bare", smi_listed),

@@ -13,7 +13,7 @@ from planner.reading.reading import Reading
 from planner.reading.registry import read
 from planner.reading.slurm_nodes import hosts_of
 from planner.reading.source import Source
-from tests.reading.cluster_writers import node, nodes
+from tests.reading.cluster_writers import GPUSTAT, SHOWN, TOPO, bare_job, node, nodes
 
 
 def reading_of(folder: Path, content: str) -> Reading:
@@ -340,3 +340,86 @@ def test_endless_numbers_of_slurm_are_counted(tmp_path: Path) -> None:
 def test_a_memory_that_no_device_has_is_of_none(tmp_path: Path) -> None:
     reading = reading_of(tmp_path, nodes(node("n", "NVIDIA-L4", labels={"nvidia.com/gpu.memory": "1e300"})))
     assert not owned(reading)
+
+
+@pytest.mark.parametrize("form", ["lines", "one line"])
+def test_jobs_that_scontrol_shows(form: str, tmp_path: Path) -> None:
+    """A pending job has no day: the start that is told is the scheduler's guess."""
+    text = SHOWN if form == "lines" else SHOWN.replace("\n   ", " ").replace("\n\n", "\n")
+    reading = reading_of(tmp_path, text)
+    there = figures(reading)
+    assert (reading.kind, reading.taken) == ("sacct", 2)
+    assert (there["GPU-hours"], there["jobs RUNNING"], there["jobs PENDING"]) == (16 * 30.0, 1, 1)
+    assert (there["last day"], there["wait before a start, mean"]) == ("2025-03-02", 3600.0)
+    assert there["GPUs of a job, median"] == 12.0
+
+
+def test_jobs_whose_requests_alone_are_told(tmp_path: Path) -> None:
+    """They counted as jobs without devices."""
+    text = "JobID|State|Elapsed|Start|ReqTRES\n1|COMPLETED|10:00:00|2025-03-01T01:00:00|cpu=8,gres/gpu=8\n"
+    reading = reading_of(tmp_path, text)
+    assert figures(reading)["GPU-hours"] == 80.0
+    assert any("asked for" in note for note in reading.notes)
+
+
+SAMPLES_OF_ONE = """timestamp, name, memory.total [MiB], utilization.gpu [%]
+2025/03/01 01:00:00.101, NVIDIA A100-SXM4-40GB, 40960 MiB, 3 %
+2025/03/01 01:00:00.103, NVIDIA A100-SXM4-40GB, 40960 MiB, 3 %
+"""
+
+
+def test_samples_that_tell_no_device_are_not_counted_as_devices(tmp_path: Path) -> None:
+    """A loop of nvidia-smi over one device came out as a machine of many."""
+    assert figures(reading_of(tmp_path, SAMPLES_OF_ONE))["accelerators"] == 2
+    later = SAMPLES_OF_ONE.splitlines()[1].replace("01:00:00", "01:00:01")
+    with pytest.raises(InputError, match="do not tell which device"):
+        reading_of(tmp_path, SAMPLES_OF_ONE + later + "\n")
+
+
+def test_machines_of_gpustat(tmp_path: Path) -> None:
+    eight = GPUSTAT + "".join(GPUSTAT.splitlines(keepends=True)[2].replace("[1]", f"[{at}]") for at in range(2, 8))
+    reading = reading_of(tmp_path, eight + eight.replace("gpu01", "gpu02") + GPUSTAT)
+    assert (reading.kind, reading.taken, owned(reading)) == ("gpustat", 16, {"onprem/dgx-h100": 2})
+    assert skips(reading) == {"a device that stands above: another sample of it": 2}
+    devices = [{"index": at, "name": "NVIDIA H200", "memory.total": 143771} for at in range(8)]
+    whole = {"hostname": "gpu03", "query_time": "2025-03-01T01:00:00", "gpus": [*devices, {"index": 9}, 3]}
+    reading = reading_of(tmp_path, json.dumps(whole))
+    assert (reading.kind, reading.taken, owned(reading)) == ("gpustat", 8, {"onprem/dgx-h200": 1})
+    assert skips(reading) == {"no name of a device": 2}
+
+
+def test_links_between_devices(tmp_path: Path) -> None:
+    reading = reading_of(tmp_path, TOPO)
+    there = figures(reading)
+    assert (reading.kind, reading.taken, reading.pieces) == ("nvidia-smi-topo", 4, [])
+    assert (there["pairs joined by 4 NVLinks"], there["pairs joined over PCIe (SYS)"]) == (2, 4)
+    assert there["network cards beside them"] == 2
+    assert any("others are not" in note for note in reading.notes)
+
+
+RUNS = bare_job(9, id="9.batch") + bare_job(7, state="RUNNING", end="Unknown")
+KILLED = bare_job(8, state="CANCELLED by 1000", elapsed="00:00:00", start="None", end="2025-03-01T00:00:00", tres="")
+
+
+@pytest.mark.parametrize("seconds", ["1-02:03:04", "93784"])
+def test_jobs_without_names_of_columns(seconds: str, tmp_path: Path) -> None:
+    """Start and end are told by what lies between them; a limit looks as a time that a job took."""
+    text = bare_job(9, elapsed=seconds) + RUNS.replace("1-02:03:04", seconds) + KILLED
+    reading = reading_of(tmp_path, text)
+    there = figures(reading)
+    assert (reading.kind, reading.taken, there["GPU-hours"]) == ("sacct", 3, pytest.approx(2 * 8 * 93784 / 3600))
+    assert (there["wait before a start, mean"], there["first day"]) == (3600.0, "2025-03-01")
+    assert reading.understood["columns"].startswith("by what they hold")
+
+
+@pytest.mark.parametrize("change", [{"elapsed": "2-01:00:00"}, {"nodes": "cpu=8,gres/gpu=9"}, {"tres": "8"}])
+def test_jobs_whose_columns_are_left_open_are_refused(change: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="sacct without -n"):
+        reading_of(tmp_path, bare_job(9, **change))
+
+
+def test_of_two_starts_the_surer_one_counts(tmp_path: Path) -> None:
+    """Most jobs that did not wait could have begun when they were submitted."""
+    at_once = "".join(bare_job(number, submit="2025-03-01T01:00:00") for number in range(20))
+    there = figures(reading_of(tmp_path, at_once + bare_job(20)))
+    assert there["wait before a start, mean"] == pytest.approx(3600 / 21)

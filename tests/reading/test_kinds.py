@@ -130,3 +130,17 @@ def test_files_of_a_folder_are_read_as_one(tmp_path: Path) -> None:
     written(tmp_path, "part-2.csv", lines[0] + "".join(lines[150:]))
     whole = read(Source(written(tmp_path.parent, "whole.csv", text)))
     assert read(Source(tmp_path)).look == whole.look
+
+
+def test_files_that_are_the_same_are_told(tmp_path: Path) -> None:
+    """A bill that was fetched twice doubled what is spent, without a word."""
+    kind, make = SMALL["focus.csv"]
+    content = make()
+    first, copy, other = (written(tmp_path, name, content) for name in ("bill.csv", "bill (1).csv", "other.csv"))
+    other.write_bytes(first.read_bytes().replace(b"EC2", b"EC3"))
+    notes = read(Source(first, copy, other), named=kind).notes
+    assert [note for note in notes if "byte for byte" in note] == [
+        "bill (1).csv is the same as bill.csv, byte for byte: both count"
+    ]
+    assert any("byte for byte" in note for note in read(Source(first, first), named=kind).notes)
+    assert not any("byte for byte" in note for note in read(Source(first, other), named=kind).notes)

@@ -12,6 +12,7 @@ import pytest
 
 from planner.errors import InputError, OutputError, UsageError
 from planner.reading.kinds import Asked
+from planner.reading.points import number_of
 from planner.reading.reading import Piece, Reading
 from planner.reading.registry import read
 from planner.reading.source import LONGEST_LINE, Source
@@ -337,3 +338,21 @@ def test_usage_by_hour(name: str, tmp_path: Path) -> None:
     rows = [(f"2026-03-01 {n:02d}:00", 10, 1000, 200) for n in (0, 1, 5)]
     text = table([name, "requests", "input_tokens", "output_tokens"], rows)
     assert figures(reading_of(tmp_path, text))["time that is covered"] == 6 * 3600
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("2,5", None), ("1000,0", None), ("0,250", None), ("12,34,567", None), ("1,5e9", None), ("1,234.5", 1234.5),
+     ("1,234,567", 1234567.0), ("-1,234", -1234.0), ("4,376,", 4376.0), ("1,000 %", 1000.0), ("2.5x", 2.5)],
+)  # fmt: skip
+def test_a_decimal_comma_is_not_passed_over(text: str, value: float | None) -> None:
+    """2,5 was taken as 25."""
+    assert number_of(text) == value
+
+
+def test_a_table_with_decimal_commas_is_not_taken_tenfold(tmp_path: Path) -> None:
+    rows = "\n".join(f"{at},0;1000,0;{at * 50},0;{at};0;10,0" for at in range(1, 11))
+    path = tmp_path / "series.csv"
+    path.write_text(f"t;prompt_throughput;gen_throughput;running;waiting;kv_cache_pct\n{rows}\n")
+    with pytest.raises(InputError):
+        read(Source(path))

@@ -196,3 +196,14 @@ def test_a_router_s_models_by_the_token(tmp_path: Path) -> None:
     first, second = (row.split(",") for row in reading.pieces[0].text.splitlines()[1:])
     assert first == ["a/free", "a", "chat", "0", "0", "", "", ""]
     assert (second[:3], [float(cell) for cell in second[3:6]]) == (["a/m", "a", "chat"], [2.5, 10, 1.25])
+
+
+def test_blanks_behind_names_of_columns_change_nothing(tmp_path: Path) -> None:
+    """A column named "spot " was passed over: prices of spot stood as prices on demand."""
+    rows = ("x1,there,1.0,1,L4,24.0,True", "x1,there,2.5,1,L4,24.0,False")
+    head = "instance_name,location,price,gpu_count,gpu_name,gpu_memory,spot"
+    for end in ("", "  "):
+        path = tmp_path / "list.csv"
+        path.write_text("".join(f"{line}{end}\n" for line in (head, *rows)))
+        found = {each.label: each.value for each in read(Source(path)).look}
+        assert (found["l4 on demand, cheapest"], found["l4 spot, cheapest"]) == (2.5, 1.0)

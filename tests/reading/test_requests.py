@@ -337,3 +337,107 @@ def test_a_record_is_no_number_of_tokens(tmp_path: Path) -> None:
     rows = [{"time": n, "usage": {"input_tokens": {} if n == 3 else 10, "output_tokens": 5}} for n in range(6)]
     reading = told(tmp_path, "".join(json.dumps(row) + "\n" for row in rows))
     assert (reading.taken, reading.skipped.reasons) == (5, {"a number of tokens is missing or no number": (1, 4)})
+
+
+def _rows(first: list[str], second: list[str], sign: str = ";") -> str:
+    times = [f"2025-03-03 10:00:{at:02d}" for at in range(len(first))]
+    lines = map(sign.join, zip(times, first, second))
+    return "\n".join([sign.join(("timestamp", "input_tokens", "output_tokens")), *lines, ""])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "prompt", "answer"),
+    [
+        (["1.000", "950", "2.000"], ["5", "6", "7"], 3950 / 3, 6),  # no number of three thousands is beyond 999
+        (["1.000", "2.000", "1.234"], ["5", "6", "7"], 4234 / 3, 6),  # 1.234 tokens are no whole number
+        (["1.000", "2.000", "3.000"], ["1.234", "6", "7"], 2000, 1247 / 3),  # by the column beside it
+        (["1.234.567", "2.000", "3.000"], ["5", "6", "7"], 1_239_567 / 3, 6),
+        (["100,0", "200,0", "300,0"], ["5,0", "6,0", "7,0"], 200, 6),  # of a table with a decimal comma
+        (["1,000", "2,500", "999"], ["5", "6", "7"], 4499 / 3, 6),
+        (["1000.000", "2000.000", "3000.000"], ["5.000", "6.000", "7.000"], 2000, 6),
+        (["812.0", "813.0", "1.000"], ["5", "6", "7"], 1626 / 3, 6),
+    ],
+)
+def test_a_sign_between_thousands_is_no_decimal_one(
+    first: list[str], second: list[str], prompt: float, answer: float, tmp_path: Path
+) -> None:
+    """1.000 was taken as one token, 100,0 as a thousand."""
+    reading = told(tmp_path, _rows(first, second))
+    assert reading.taken == 3
+    assert figure(reading, "prompt, mean") == pytest.approx(prompt)
+    assert figure(reading, "answer, mean") == pytest.approx(answer)
+
+
+@pytest.mark.parametrize(("first", "sign"), [(["1.000", "2.000"], ","), (["1,000", "2,000"], ";")])
+def test_what_may_be_one_or_a_thousand_is_refused(first: list[str], sign: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="may be 1 or 1000"):
+        told(tmp_path, _rows(first, ["5", "6"], sign))
+    lines = [{"timestamp": at, "input_tokens": each, "output_tokens": 5} for at, each in enumerate(["1.000", "2.000"])]
+    with pytest.raises(InputError, match="may be 1 or 1000"):
+        told(tmp_path, "".join(json.dumps(each) + "\n" for each in lines), name="log.jsonl")
+
+
+def test_tokens_of_both_signs_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="contradict each other"):
+        told(tmp_path, _rows(["1.234,0", "1,234.0"], ["5", "6"]))
+
+
+def test_counted_times_with_a_decimal_comma(tmp_path: Path) -> None:
+    text = _rows(["10", "20", "30"], ["5", "6", "7"]).replace("2025-03-03 10:00:0", "1740996000,")
+    assert figure(told(tmp_path, text), "time") == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("day", "clock", "first"),
+    [
+        ("2025-03-03", "10:00:05", 1740996005.0),
+        ("3/4/2025", "10:00:05 PM", 1741125605.0),
+        ("03.03.2025", "10:00:05,250", 1740996005.25),
+        ("2025-03-03 00:00:00", "9:00:05", 1740992405.0),  # as a spreadsheet writes a day
+        ("20250303", "10:00:05", 1740996005.0),
+    ],
+)
+def test_day_and_time_may_stand_in_two_columns(day: str, clock: str, first: float, tmp_path: Path) -> None:
+    table = f"Date;Time;input_tokens;output_tokens\n{day};{clock};10;20\n{day};{clock.replace(':05', ':15')};10;20\n"
+    rows = [dict(zip(table.splitlines()[0].split(";"), line.split(";"))) for line in table.splitlines()[1:]]
+    for name, text in (("log.csv", table), ("log.jsonl", "".join(json.dumps(row) + "\n" for row in rows))):
+        reading = told(tmp_path, text, name=name)
+        trace = next(piece.text for piece in reading.pieces if piece.what == "trace")
+        assert float(trace.splitlines()[1].split(",")[0]) == first, name
+        assert reading.understood["time"].startswith("Date + Time"), name
+
+
+def test_a_time_of_an_unknown_day_is_not_taken(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no column tells which day"):
+        told(tmp_path, "time,input_tokens,output_tokens\n10:00:05,10,20\n10:00:15,10,20\n")
+
+
+@pytest.mark.parametrize(
+    "times", [("20250303", "20250304"), ("20250303100000", "20250303100100"), ("202503031000",) * 2]
+)
+def test_dates_without_signs_are_not_counted_as_seconds(times: tuple[str, str], tmp_path: Path) -> None:
+    """Two days were taken as a second apart."""
+    text = "timestamp,input_tokens,output_tokens\n" + "".join(f"{each},10,20\n" for each in times)
+    with pytest.raises(InputError, match="dates that are written without signs"):
+        told(tmp_path, text)
+    assert told(tmp_path, text, Asked(time_unit="s")).taken == 2
+
+
+def test_how_long_requests_took_is_no_clock(tmp_path: Path) -> None:
+    """nginx names it request_time; the rate came out as if all had come within seconds."""
+    rows = "".join(f"{0.5 + at * 7 % 11 / 10},10,20\n" for at in range(40))
+    with pytest.raises(InputError, match="it is no clock"):
+        told(tmp_path, "request_time,input_tokens,output_tokens\n" + rows)
+    few = "".join(f"{at + (3 if at % 10 == 0 else 0)},10,20\n" for at in range(40))  # some end before others
+    assert told(tmp_path, "request_time,input_tokens,output_tokens\n" + few).taken == 40
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.jsonl"])
+def test_requests_of_several_models_are_one_fleet_and_say_so(name: str, tmp_path: Path) -> None:
+    rows = [{"timestamp": at, "model": f"m{at % 2}", "input_tokens": 10, "output_tokens": 20} for at in range(8)]
+    table = "timestamp,model,input_tokens,output_tokens\n" + "".join(
+        ",".join(map(str, row.values())) + "\n" for row in rows
+    )
+    text = table if name.endswith("csv") else "".join(json.dumps(row) + "\n" for row in rows)
+    assert any("2 models at least (m0, m1)" in note for note in told(tmp_path, text, name=name).notes)
+    assert not any("models" in note for note in told(tmp_path, text.replace("m1", "m0"), name=name).notes)

@@ -11,6 +11,7 @@ from planner.reading.reading import Reading
 from planner.reading.registry import read
 from planner.reading.source import Source
 from tests.reading import writers
+from tests.reading.writers import LLM_C, SPEEDRUN, lit, nano, tune, tune_bars
 
 
 def told(tmp_path: Path, content: str | bytes, asked: Asked | None = None) -> Reading:
@@ -170,3 +171,37 @@ def test_a_curve_of_step_times_goes_before_the_clock(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_clocks_of_tables_are_read_as_they_are_written(text: str, tmp_path: Path) -> None:
     assert figures(told(tmp_path, text))[MEDIAN] == (3.0 if "T10:" in text else 2.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "shown"),
+    [
+        (nano(), "nanoGPT", {MEDIAN: 0.2505, "last step": 90, "steps in all": 600, "global batch": 480}),
+        (lit(), "LitGPT", {"step time, mean": 16 * 0.4025, "last step": 5}),
+        (lit().replace(" |", ":", 1).replace("Epoch 1: ", "", 1), "LitGPT", {"step time, mean": 16 * 0.4025}),
+        (tune(), "torchtune", {"tokens, median": 1002.0, "memory, most of a device": 19.5 * 2**30 / 1e9}),
+        (tune_bars(), "torchtune", {MEDIAN: 3.0, "last step": 100}),
+        (LLM_C, "llm.c", {MEDIAN: 1.2345, "steps in all": 18865}),
+        (SPEEDRUN, "modded-nanogpt", {MEDIAN: 0.1234, "steps in all": 1750}),
+    ],
+)  # fmt: skip
+def test_figures_of_smaller_trainers(text: str, tool: str, shown: dict[str, float], tmp_path: Path) -> None:
+    reading = told(tmp_path, text)
+    found = figures(reading)
+    assert (reading.kind, reading.tool) == ("training-log", tool)
+    for label, value in shown.items():
+        assert found[label] == pytest.approx(value), label
+
+
+def test_micro_batches_are_no_steps(tmp_path: Path) -> None:
+    """Where too few steps end, how many micro-batches one has is not known."""
+    reading = told(tmp_path, lit(1))
+    assert not any("step time" in label for label in figures(reading))
+    assert any("micro-batches" in note for note in reading.notes)
+    assert reading.pieces == []
+
+
+def test_tokens_of_a_run_of_nanogpt(tmp_path: Path) -> None:
+    (piece,) = told(tmp_path, nano(), Asked(model="gpt2", accelerator="dgx-h100", devices=8)).pieces
+    (job,) = piece.fragment["training"]
+    assert (job["tokens"], job["progress"], job["sequence_length"]) == ("294.912M", "44.2368M", 1024)

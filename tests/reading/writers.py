@@ -438,6 +438,41 @@ def neox_config() -> str:
             '  "fp16": {"enabled": true},\n  "checkpoint-activations": true,\n}\n')  # fmt: skip
 
 
+def nano() -> str:
+    head = "Overriding: block_size = 1024\nmax_iters = 600\ntokens per iteration will be: 491,520\n"
+    times = {0: 9000.0} | dict.fromkeys(range(10, 100, 10), 250.5)
+    return head + "step 0: train loss 10.9894, val loss 10.9897\n" + "".join(
+        f"iter {at}: loss 9.1, time {time:.2f}ms, mfu -100.00%\n" for at, time in times.items())  # fmt: skip
+
+
+def lit(steps: int = 5) -> str:
+    """LitGPT, with 16 micro-batches in a step, from amid a step."""
+    return "".join(
+        f"Epoch 1 | iter {at} step {at // 16} | loss train: 10.5, val: n/a | iter time: 402.50 ms"
+        f"{' (step)' if at % 16 == 0 else ''} remaining time: 1 day, 3:00:00\n" for at in range(7, 16 * steps + 4)
+    )  # fmt: skip
+
+
+def tune() -> str:
+    return "".join(
+        f"Step {at} | loss:1.23 lr:2e-05 tokens_per_second_per_gpu:{1000 + at} peak_memory_active:20.1 "
+        "peak_memory_alloc:19.5 peak_memory_reserved:22.0 \n" for at in range(1, 4)
+    )  # fmt: skip
+
+
+def tune_bars() -> str:
+    """torchtune as it runs: a bar for each epoch, whose clock begins anew."""
+    bars = [(epoch, 50 * epoch + at, at) for epoch in range(2) for at in range(1, 51)]
+    return "\r".join(
+        f"{epoch + 1}|{step}|Loss: 1.234:  9%|▏ | {at}/50 [{at * 3 // 60:02d}:{at * 3 % 60:02d}<01:40,  3.00s/it]"
+        for epoch, step, at in bars
+    )  # fmt: skip
+
+
+LLM_C = "".join(f"step {at:4d}/18865 | loss 7.5 (+0.1z)| norm 1.2 (+nanz)| lr 6e-4 | 1234.50 ms | 45.3% bf16 MFU | 9\n"
+            for at in range(1, 9))  # fmt: skip
+SPEEDRUN = "".join(f"step:{at}/1750 train_loss:3.2 train_time:{at * 123}ms step_avg:123.40ms\n" for at in range(1, 9))
+
 # name -> kind, and how a file of it is made
 SMALL: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "azure.csv": ("requests-table", lambda: azure(requests())),
@@ -458,6 +493,12 @@ SMALL: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "deepspeed.log": ("training-log", deepspeed),
     "nemo.log": ("training-log", nemo),
     "maxtext.log": ("training-log", maxtext),
+    "nanogpt.log": ("training-log", nano),
+    "litgpt.log": ("training-log", lit),
+    "torchtune.log": ("training-log", tune),
+    "torchtune_bars.log": ("training-log", tune_bars),
+    "llm_c.log": ("training-log", lambda: LLM_C),
+    "speedrun.log": ("training-log", lambda: SPEEDRUN),
     "torchtitan.log": ("training-log", torchtitan),
     "trainer_state.json": ("training-trainer", trainer_state),
     "mllog.txt": ("training-mllog", mllog),
