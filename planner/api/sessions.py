@@ -103,18 +103,27 @@ def _spent(limit: Deadline, cases: int, number: int) -> float:
     return limit.spent() * cases - (number - 1)
 
 
-def checked_share(share: float) -> float:
-    """The share of the cost within which costs are equal.
+def checked_share(share: float, name: str = "the tie tolerance", most: float = MOST_SHARE) -> float:
+    """A share of the cost, as the float that documents hold: that within which costs are equal, or another.
+
+    Parameters
+    ----------
+    share
+        0 is written as 0.0 is.
+    name
+        What it is called where it is refused.
+    most
+        It is at most; of the tie tolerance, a plan would not be the cheapest any more beyond.
 
     Raises
     ------
     UsageError
-        It is below 0, or so large that a plan would not be the cheapest any more.
+        It is below 0 or above the most.
     """
-    if not 0 <= share <= MOST_SHARE:
-        text = f"the tie tolerance is {share:g}; it must be at least 0 and at most {MOST_SHARE:g}"
-        raise UsageError.of("out-of-range", text, hint="1e-6 is a millionth of the cost; 0 tells all costs apart")
-    return share
+    if not 0 <= share <= most:
+        text = f"{name} is {share:g}; it must be at least 0 and at most {most:g}"
+        raise UsageError.of("out-of-range", text, hint="1e-6 is a millionth of the cost; 0: exactly the cheapest")
+    return float(share)
 
 
 class Session:
@@ -159,7 +168,8 @@ class Session:
     ) -> None:
         self.scenario: Scenario = scenario_of(scenario)
         self.catalog: Catalog = catalog or catalog_of(self.scenario)
-        self.allow_suspect, self.tie_tolerance, self.workers = allow_suspect, tie_tolerance, workers
+        self.allow_suspect, self.tie_tolerance, self.workers = allow_suspect, checked_share(tie_tolerance), workers
+        gap = checked_share(gap, "the gap", 1.0)
         self.options: dict[str, Any] = {"solver": solver, "gap": gap, "threads": threads, "seed": seed}
         self._time_limit, self._slowness = time_limit_s, 1.0
         self._listing: Deadline | None = None

@@ -129,6 +129,8 @@ def bound_of_earlier(candidates: Candidates, prices: Prices, latest_s: float) ->
     CertificateError
         A price is negative, or is of something that the program does not have.
     """
+    if latest_s <= 0.0:
+        return 1  # a plan of fleets alone has no job that could be done before it begins
     upper = np.array(candidates.whole.max_units, dtype=np.int64)
     upper[candidates.whole.finish_s >= latest_s * (1 - TIE)] = 0
     return _bound(candidates, {**prices, "criterion": "limits", "latest_s": None}, upper, 1)

@@ -118,6 +118,15 @@ def test_a_quota_that_names_no_price_model_counts_what_is_bought() -> None:
     assert (none["contracts"], row["provider"]) == ([], "south")
 
 
+def test_contracts_that_follow_each_other_are_held_one_at_a_time() -> None:
+    """Two blocks of six days, one after the other, were two of one, which the verifier refused."""
+    block = {"shape": "north/one", "region": "r1", "price_model": "block", "price": "$0.5/h", "term": "6 days"}
+    asked = topped().with_({"hardware.contracts": [{**block, "max_shapes": 1}]}).with_(periods="6 days")
+    found = solved(asked, world())
+    assert [(one["kind"], one["count"]) for one in found["contracts"]] == [("block", 1), ("block", 1)]
+    assert [(one["used"], one["binding"]) for one in found["limits"]] == [(1, True)]
+
+
 # ---- by hand
 
 

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner import api
 from planner.analysis.certified import certificate_of
+from planner.api.checking import check
 from planner.candidates.program import DECODE, PREFILL, Program, Task
 from planner.candidates.search import Candidates
 from planner.optimize.bound import prices_of
@@ -19,9 +21,11 @@ from planner.optimize.solve import Solution, optimize
 from planner.plan.certificate import CertificateError, bound_of_earlier, certified_bound
 from planner.plan.cover import UNMET, least_cover
 from planner.plan.proof import gap_of, reaches, slack
+from tests import worlds
 from tests.optimize import brute
 from tests.optimize.instances import ints, program, row
 from tests.tiers import cases
+from tests.verified import errors
 
 
 def around(question: Program) -> Candidates:
@@ -316,3 +320,11 @@ def test_a_bound_reaches_a_value_within_a_cent_or_a_millionth(value: int) -> Non
     assert not reaches(value, value - apart - 1)
     assert gap_of(value, value - apart) == 0
     assert gap_of(value, value - apart - 1) == pytest.approx((apart + 1) / value)
+
+
+def test_fleets_alone_finish_at_no_time_that_could_be_earlier() -> None:
+    """Where time is what is asked for first, plans without a job were never shown to be the best."""
+    world = worlds.catalog()
+    plan = api.solve(worlds.scenario([], [worlds.fleet("chat")], objective="time"), world)
+    assert errors(plan.document, world) == []
+    assert check(plan.document, world).standing.proven

@@ -13,8 +13,10 @@ import pytest
 from planner import api
 from planner.analysis.why.repairs import least_that_works, settings_of
 from planner.analysis.why.settings import in_words, stated_limits, written
+from planner.analysis.why.widen import wider_choices
 from planner.catalog.model import Catalog
 from planner.errors import InputError
+from planner.optimize.limited import Asker
 from planner.report.explanation import render_explanation
 from planner.report.plan import render_plan
 from planner.scenario.load import with_settings
@@ -419,6 +421,20 @@ def test_why_not_a_device_that_nobody_offers() -> None:
     assert [miss.partition(":")[0] for miss in entry["misses"]] == ["the catalog has no offer of it"]
 
 
+@pytest.mark.parametrize(("model", "miss"), [("on_demand", "memory: needs"), ("block", "price-model: it is offered")])
+def test_why_not_a_device_that_is_not_sold_on_all_that_is_allowed(model: str, miss: str) -> None:
+    """An error said that nothing that is allowed is offered as spot, which plain is."""
+    there = catalog(
+        [device(), device("old", memory_bytes=GIB, reserved_memory_bytes=0)],
+        [shape(), shape("south/old", "old")],
+        [offer(), offer(price_model="spot"), offer("south/old", price_model=model)],
+    )
+    hardware = {"allow": ["plain"], "pricing": ["on_demand", "spot"], "spot": {"interruptions": "0.02 /h"}}
+    (entry,) = api.why_not(scenario([job(deadline="2 h")], hardware=hardware), "old", there)
+    assert entry["state"] == "impossible"
+    assert any(miss in text for text in entry["misses"]), entry["misses"]
+
+
 def test_the_break_even_mfu_is_where_it_wins() -> None:
     """From 50 % measured on fast to about 75 %: a little less, and plain is chosen; a little more, and fast is."""
     world = two_speeds()
@@ -500,3 +516,12 @@ def test_several_more_kinds_of_device_may_be_the_way_out() -> None:
     (way,) = [one for one in document["infeasible"]["ways_out"] if one["limit"] == "hardware.allow"]
     assert (way["setting"], way["to"], way["to_text"]) == ('hardware.allow=["*"]', 1, "+ several others")
     assert api.solve(asked.with_({"hardware.allow": ["*"]}), world).document["status"] == "optimal"
+
+
+def test_a_wider_choice_that_was_not_listed_in_time_is_told_as_unproven() -> None:
+    """Nothing was told of it, and the verifier refused the file: a search that was cut had seen no other device."""
+    asked = scenario([job(deadline="10 min")], hardware={"allow": ["plain"]})
+    narrow = api.enumerate_candidates(asked, two_speeds())
+    ways = list(wider_choices(asked, lambda _: replace(narrow, cut=("job",)), Asker()))
+    assert [(one["limit"], one["to"], one["proven"]) for one in ways] == [("hardware.allow", None, False)]
+    assert list(wider_choices(asked, lambda _: narrow, Asker())) == []

@@ -102,6 +102,17 @@ def test_no_more_than_the_tolerance_is_called_optimal() -> None:
         api.solve(JOB, catalog, tie_tolerance=0.5)
 
 
+def test_a_share_of_zero_or_one_may_be_a_whole_number() -> None:
+    """`gap=0`, which is the default as the float 0.0, ended as a plan that contradicts itself."""
+    catalog = two_sizes(60_000)
+    shares: list[dict[str, Any]] = [{"gap": 0}, {"gap": 1}, {"tie_tolerance": 0}]
+    for share in shares:
+        assert errors(api.solve(JOB, catalog, **share).document, catalog) == []
+    for gap in (-0.1, 1.1):
+        with pytest.raises(UsageError, match="the gap is"):
+            api.solve(JOB, catalog, gap=gap)
+
+
 def test_a_tie_is_told_in_the_terminal() -> None:
     from planner.report.plan import render_plan
 

@@ -107,13 +107,19 @@ def _misses(candidates: Candidates, workload: str, device: str, search: Search) 
     """The nearest miss of each filter on that device alone; none when there are ways to use it."""
     if _columns_of(candidates, workload, device):
         return []
-    alone = search(with_settings(candidates.scenario, [f'hardware.allow=["{device}"]', "hardware.deny=[]"]))
+    scenario, catalog = candidates.scenario, candidates.catalog
+    sold = {offer.price_model for offer in catalog.offers if catalog.shapes[offer.shape].device == device}
+    settings = [f'hardware.allow=["{device}"]', "hardware.deny=[]"]
+    if pricing := [model for model in scenario.hardware.pricing if model in sold]:
+        settings.append(f"hardware.pricing=[{', '.join(pricing)}]")  # what it is not sold on is refused if asked for
+    elif sold:
+        return [f"price-model: it is offered as {', '.join(sorted(sold))}"]
+    alone = search(with_settings(scenario, settings))
     drops = [drop for drop in alone.ledgers[workload] if drop.nearest]
     told = [f"{drop.reason}: {drop.nearest}" for drop in drops]
     refused = [f"{drop.count} offers: {drop.reason}" for drop in alone.ledgers[workload] if drop.what == "offers"]
     found = [*told, *(text for text in refused if not text.endswith(": not-allowed"))]
-    catalog = candidates.catalog
-    if not found and not any(catalog.shapes[offer.shape].device == device for offer in catalog.offers):
+    if not found and not sold:
         return ["the catalog has no offer of it: own it (hardware.owned), or give a price (hardware.contracts)"]
     return found
 

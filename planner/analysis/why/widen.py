@@ -89,8 +89,10 @@ def _wider(
     answers = [(other, _solved(program, open_already | (keys == other), asker)) for other in others]
     if len(others) > 1 and not any(answer.has_plan for _, answer in answers):
         answers.append((EVERY, _solved(program, np.ones(len(keys), dtype=bool), asker)))
-    if others:
-        yield _way_out(scenario, name, stated, answers)
+    if others or wide.cut:
+        way = _way_out(scenario, name, stated, answers)
+        way["proven"] = way["proven"] and not wide.cut  # what was not listed in time may be a way, or a cheaper one
+        yield way
 
 
 def _sites(candidates: Candidates) -> Iterator[Site]:

@@ -37,12 +37,15 @@ def limits_of(candidates: Candidates, solution: Solution) -> list[Limit]:
         if (name, label) not in seen:
             nothing = np.zeros(0, dtype=np.int64)
             told.append(Row(name=name, label=label, bound=bound, columns=nothing, coefficients=nothing))
-    told += [row for row in _contract_rows(candidates) if _key(row) not in seen]
+    told += [row for row in _contract_rows(candidates, solution) if _key(row) not in seen]
     return [_limit(candidates, row, solution) for row in told]
 
 
-def _contract_rows(candidates: Candidates) -> Iterator[Row]:
-    """Nodes of each of the scenario's own contracts: a program has no row where one purchase alone is bounded."""
+def _contract_rows(candidates: Candidates, solution: Solution) -> Iterator[Row]:
+    """Nodes of each of the scenario's own contracts: a program has no row where one purchase alone is bounded.
+
+    Several of them follow each other then, so that the largest says how many are held at once.
+    """
     calendar = candidates.calendar
     for index, contract in enumerate(candidates.scenario.hardware.contracts if calendar is not None else ()):
         for offer in candidates.catalog.offers:
@@ -54,12 +57,13 @@ def _contract_rows(candidates: Candidates) -> Iterator[Row]:
                 for column, one in bought
                 if one is not None and one.kind == CONTRACT and one.offer is not None and one.offer.id == offer.id
             ]
+            most = [max(mine, key=lambda column: int(solution.units[column]))] if mine else []
             yield Row(
                 name=f"hardware.contracts[{index}].max_shapes",
                 label=f"at most {contract.max_shapes} shapes of {offer.id}",
                 bound=contract.max_shapes,
-                columns=np.array(mine, dtype=np.int64),
-                coefficients=np.ones(len(mine), dtype=np.int64),
+                columns=np.array(most, dtype=np.int64),
+                coefficients=np.ones(len(most), dtype=np.int64),
             )
 
 
