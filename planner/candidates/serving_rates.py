@@ -22,7 +22,7 @@ from planner.candidates.serving_question import ServingQuestion
 from planner.candidates.ties import plain_serving
 from planner.carriers import dataclass
 from planner.equations.registry import as_float
-from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES, ONE_MACHINE_ENGINES, no_split
+from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES, ONE_MACHINE_ENGINES, cut_block, no_split
 from planner.estimate.machine import Machine
 from planner.estimate.published import published_rate
 from planner.estimate.resolve import peaks_of
@@ -446,16 +446,21 @@ def _replicas_on(
     site = group[0]
     pin = question.fleet.layout
     fixed = pin.sizes if pin else {}
+    engine, cut = fleet_engine(question.fleet), dict[tuple[int, ...], str]()
 
     def able(split: Mapping[str, int]) -> bool:
         reason, _ = no_split(
-            fleet_engine(question.fleet),
+            engine,
             split,
             machine_devices=site.shape.devices,
             vendor=site.device.vendor,
             family=question.arch.family,
             kv_cache=question.fleet.kv_cache,
         )
+        if not reason and question.fleet.weights == "fp8-block":
+            reason = cut_block(engine, question.arch, split)
+            if reason:
+                cut[tuple(split.values())] = reason
         return not reason
 
     layout, nodes, replicas = replica_layouts(
@@ -466,6 +471,8 @@ def _replicas_on(
         stretched=stretches(fixed),
         able=able,
     )
+    ledger.layouts_seen += len(cut)
+    ledger.drop("blocks", "layouts", len(cut), nearest=next(iter(cut.values()), ""), on=names_on(group))
     needless = np.zeros(len(nodes), dtype=bool)
     if not stretches(fixed):
         needless = needless_pipelines(question.arch, site, layout, able)

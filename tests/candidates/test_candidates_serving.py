@@ -142,6 +142,24 @@ def test_small_replicas_share_a_shape_and_large_ones_span_shapes() -> None:
     assert max(layout.pp) == 16
 
 
+@pytest.mark.parametrize(("weights", "cut"), [("fp8-block", True), ("fp8", False)])
+def test_no_rank_holds_a_part_of_a_block_of_weights(weights: str, cut: bool) -> None:
+    """vLLM does not start where the experts of Qwen3 235B (1536 wide) are split over eight in blocks of 128."""
+    wide = catalog(shapes=[shape(devices=8)])
+    found, ledger = solve(wide, model="qwen3-235b-a22b", weights=weights, throughput=None, estimator="analytic")
+    layouts = [found.layout_row(i) for i in range(len(found))]
+    assert layouts
+    over = [one for one in layouts if one["tp"] * one["dp"] == 8 and one["ep"] == 1]
+    dropped = [drop for drop in ledger if drop.reason == "blocks"]
+    if not cut:
+        assert over
+        assert not dropped
+        return
+    assert not over
+    assert dropped[0].count > 0
+    assert "width of 1536 over 8 ranks is 192" in dropped[0].nearest
+
+
 def test_an_unknown_network_keeps_a_replica_inside_a_shape() -> None:
     world = catalog(shapes=[shape(devices=4, inter_node_bytes_per_s_per_device=None)])
     arch = load_model("llama-2-70b")
