@@ -506,9 +506,12 @@ def _note_fabrics(
             for stretched in (False, True)
         )
         rate = 8e-9 * site.inter_node_bytes_per_s
-        text = f"{site.shape.id}: {rate:.3g} Gbit/s a device, 100 asked for (layout: pp or tp says otherwise)"
+        missing = f"{rate:.3g} Gbit/s a device, 100 asked for"
+        if rate >= 100.0:
+            missing = f"a part of a host, whose network it shares: {rate:.3g} Gbit/s a device is of whole hosts"
+        text = f"{site.shape.id}: {missing} (layout: pp or tp says otherwise)"
         ledger.layouts_seen += beyond - within
-        ledger.drop("fabric", "layouts", beyond - within, nearest=text, miss=100.0 - rate, on=names_on(group))
+        ledger.drop("fabric", "layouts", beyond - within, nearest=text, miss=max(100.0 - rate, 0.0), on=names_on(group))
 
 
 def _degree(layout: ReplicaLayout, groups: Sequence[list[Site]], sizes: Sequence[int]) -> Rows:
