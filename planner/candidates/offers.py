@@ -67,8 +67,9 @@ class Site:
     def part_of_host(self) -> bool:
         """Whether a rented shape is a part of a host of eight GPUs, which shares the network cards of the host."""
         link = self.device.scale_up
-        board = self.device.kind == "gpu" and link is not None and link.pattern == "switched"
-        return self.owned is None and board and link.max_devices <= 2 * HOST_DEVICES and self.domain < HOST_DEVICES
+        if self.owned is not None or self.device.kind != "gpu" or link is None or link.pattern != "switched":
+            return False
+        return link.max_devices <= 2 * HOST_DEVICES and self.domain < HOST_DEVICES
 
     @property
     def made_for_replicas(self) -> bool:
