@@ -23,6 +23,7 @@ from planner.scenario.schema import Hardware, Quota, Scenario, SiteLimit
 from planner.scenario.terms import RENTED
 
 OWNED = "owned"
+HOST_DEVICES = 8  # GPUs of one host with switches between them: HGX boards
 FABRIC_BYTES_PER_S = 100e9 / 8  # of each device, one way, from which on guides stretch a replica over machines
 LARGEST_FLEET = 16384  # shapes of an offer that replicas of one fleet run on
 LARGEST_JOB = 65536  # devices of one job: more than any published run has had
@@ -63,10 +64,20 @@ class Site:
         return link is not None and link.pattern != "pcie"
 
     @property
+    def part_of_host(self) -> bool:
+        """Whether a rented shape is a part of a host of eight GPUs, which shares the network cards of the host."""
+        link = self.device.scale_up
+        if self.owned is not None or self.device.kind != "gpu" or link is None or link.pattern != "switched":
+            return False
+        return link.max_devices <= 2 * HOST_DEVICES and self.domain < HOST_DEVICES
+
+    @property
     def made_for_replicas(self) -> bool:
         """Whether a replica may well be stretched over several shapes: a network made for it, or stated for them."""
         rate = self.inter_node_bytes_per_s
         stated = self.shape.inter_node_bytes_per_s_per_device is None  # the scenario's own (assume_inter_node)
+        if stated and self.part_of_host:
+            return False
         return rate is not None and (stated or rate >= FABRIC_BYTES_PER_S * (1 - 1e-9))
 
     @property

@@ -22,7 +22,7 @@ from planner.candidates.serving_question import ServingQuestion
 from planner.candidates.ties import plain_serving
 from planner.carriers import dataclass
 from planner.equations.registry import as_float
-from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES, ONE_MACHINE_ENGINES, no_split
+from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES, ONE_MACHINE_ENGINES, cut_block, no_split
 from planner.estimate.machine import Machine
 from planner.estimate.published import published_rate
 from planner.estimate.resolve import peaks_of
@@ -446,16 +446,21 @@ def _replicas_on(
     site = group[0]
     pin = question.fleet.layout
     fixed = pin.sizes if pin else {}
+    engine, cut = fleet_engine(question.fleet), dict[tuple[int, ...], str]()
 
     def able(split: Mapping[str, int]) -> bool:
         reason, _ = no_split(
-            fleet_engine(question.fleet),
+            engine,
             split,
             machine_devices=site.shape.devices,
             vendor=site.device.vendor,
             family=question.arch.family,
             kv_cache=question.fleet.kv_cache,
         )
+        if not reason and question.fleet.weights == "fp8-block":
+            reason = cut_block(engine, question.arch, split)
+            if reason:
+                cut[tuple(split.values())] = reason
         return not reason
 
     layout, nodes, replicas = replica_layouts(
@@ -466,6 +471,8 @@ def _replicas_on(
         stretched=stretches(fixed),
         able=able,
     )
+    ledger.layouts_seen += len(cut)
+    ledger.drop("blocks", "layouts", len(cut), nearest=next(iter(cut.values()), ""), on=names_on(group))
     needless = np.zeros(len(nodes), dtype=bool)
     if not stretches(fixed):
         needless = needless_pipelines(question.arch, site, layout, able)
@@ -499,9 +506,12 @@ def _note_fabrics(
             for stretched in (False, True)
         )
         rate = 8e-9 * site.inter_node_bytes_per_s
-        text = f"{site.shape.id}: {rate:.3g} Gbit/s a device, 100 asked for (layout: pp or tp says otherwise)"
+        missing = f"{rate:.3g} Gbit/s a device, 100 asked for"
+        if rate >= 100.0:
+            missing = f"a part of a host, whose network it shares: {rate:.3g} Gbit/s a device is of whole hosts"
+        text = f"{site.shape.id}: {missing} (layout: pp or tp says otherwise)"
         ledger.layouts_seen += beyond - within
-        ledger.drop("fabric", "layouts", beyond - within, nearest=text, miss=100.0 - rate, on=names_on(group))
+        ledger.drop("fabric", "layouts", beyond - within, nearest=text, miss=max(100.0 - rate, 0.0), on=names_on(group))
 
 
 def _degree(layout: ReplicaLayout, groups: Sequence[list[Site]], sizes: Sequence[int]) -> Rows:

@@ -105,11 +105,25 @@ def serving_layout_findings(
     both = min(split["tp"], split["pp"]) > 1
     if engine in ONE_MACHINE_ENGINES and (rest > 1 or both or ranks > shape.devices):
         yield _illegal(where, f"{engine} splits by tensors or by stages alone, on one machine")
+    yield from _block_findings(where, arch, split, engine if fleet.weights == "fp8-block" else "")
     yield from _pin_findings(where, pinned, split)
     own = shape.inter_node_bytes_per_s_per_device  # None: the scenario says what there is
     stretched = split["tp"] * split["pp"] * split["dp"] > max(shape.devices, shape.scale_up_devices)
     if stretched and own is not None and own < FABRIC_BYTES_PER_S and not {"tp", "pp"} & set(pinned):
         yield _illegal(where, f"a replica over several {shape.id}, at {8e-9 * own:.3g} Gbit/s a device")
+
+
+def _block_findings(where: str, arch: Architecture, split: ServingLayout, engine: str) -> Iterator[Finding]:
+    """vLLM and SGLang load weights in blocks where ranks hold whole ones; SGLang cuts dense MLPs over all ranks."""
+    everywhere = split["tp"] * split["dp"]
+    dense = {"vllm": split["tp"], "sglang": everywhere}.get(engine, 1)
+    of_experts = everywhere / split["ep"] if engine in ("vllm", "sglang") else 1
+    for group in arch.layers:
+        whole = [group.expert_width % (of_experts * 128) == 0 or of_experts <= 1]
+        whole += [width % (dense * 128) == 0 or dense == 1 for width in (group.mlp_width, group.shared_expert_width)]
+        if not all(whole):
+            yield _illegal(where, f"{engine} loads whole blocks of 128 x 128 weights, and this split cuts them")
+            return
 
 
 def _pin_findings(where: str, pinned: Mapping[str, Sequence[int]], split: Mapping[str, object]) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
+from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.catalog.model import Device, Shape
 
@@ -90,6 +91,11 @@ _TENSOR_CACHES = ("fp32", "fp16", "bf16")
 _WHOLE_TENSORS = frozenset(
     {"deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "glm_moe_dsa", "minimax_m2", "mpt", "nemotron_h", "olmo2"}
 )
+# Engines that refuse weights in blocks where a rank's part of an MLP is no whole number of them, and whether ranks of
+# attention's data parallelism cut dense and shared MLPs, too (vllm-project/vllm issue 17569, sgl-project/sglang issue
+# 26107, read on 2026-11-27)
+_BLOCK_ENGINES = MappingProxyType({"vllm": False, "sglang": True})
+BLOCK_VALUES = 128  # of each side of a block: DeepSeek-V3, arXiv:2412.19437, section 3.3.2
 _OTHER_NAMES = MappingProxyType(
     {"tensorrt-llm": "trt-llm", "trtllm": "trt-llm", "llamacpp": "llama.cpp", "llama-cpp": "llama.cpp", "sgl": "sglang",
      "ft": "fastertransformer"}
@@ -140,6 +146,44 @@ def no_split(
     if tp > 1 and kv_cache not in _TENSOR_CACHES:
         return f"{name} does not split tensors beside a cache in {kv_cache}", "write kv_cache: fp16"
     return "", ""
+
+
+def cut_block(name: str, arch: Architecture, split: Mapping[str, int]) -> str:
+    """Why an engine does not load weights in blocks (fp8-block) so; empty where it does.
+
+    Parameters
+    ----------
+    name
+        Of ENGINES.
+    arch
+        The model.
+    split
+        Sizes tp, dp and ep of one replica.
+
+    Examples
+    --------
+    >>> from planner.architecture.load import load_model
+    >>> cut_block("vllm", load_model("qwen3-235b-a22b"), {"tp": 8, "dp": 1, "ep": 1})
+    "vllm wants whole blocks of 128 x 128 values on each rank: an expert's width of 1536 over 8 ranks is 192"
+    >>> cut_block("vllm", load_model("qwen3-235b-a22b"), {"tp": 8, "dp": 1, "ep": 8})
+    ''
+    """
+    if name not in _BLOCK_ENGINES:
+        return ""
+    ranks = split["tp"] * split["dp"]
+    dense = ranks if _BLOCK_ENGINES[name] else split["tp"]
+    for group in arch.layers:
+        for whose, width, parts in (
+            ("an expert's", group.expert_width, max(ranks // split["ep"], 1)),
+            ("a dense MLP's", group.mlp_width, dense),
+            ("the shared experts'", group.shared_expert_width, dense),
+        ):
+            if parts > 1 and width % (parts * BLOCK_VALUES):
+                return (
+                    f"{name} wants whole blocks of {BLOCK_VALUES} x {BLOCK_VALUES} values on each rank: "
+                    f"{whose} width of {width} over {parts} ranks is {width / parts:g}"
+                )
+    return ""
 
 
 def engine_limits(

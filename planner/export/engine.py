@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-from planner.estimate.engines import engine_rules
+from planner.estimate.engines import cut_block, engine_rules
 from planner.estimate.kernels import LEAST_CAPABILITY, OLD_CAPABILITY, left_behind
 from planner.estimate.resolve_serving import LONGEST_SPREADS
 from planner.export.header import Target
@@ -50,6 +50,31 @@ def refuse_old_fp8(launch: ServingLaunch, target: Target, least: float) -> None:
             f"{target.name} {target.version} does not serve fp8 weights on {machine.device}: it has {has}",
             f"plan again without it (hardware: deny: [{machine.device}]) or with weights: fp16",
         )
+
+
+def refuse_cut_blocks(launch: ServingLaunch, name: str) -> None:
+    """NotExpressible where an engine does not load the checkpoint's weights in blocks over these ranks.
+
+    Parameters
+    ----------
+    launch
+        The fleet's allocation.
+    name
+        The engine, of `ENGINES`.
+
+    Raises
+    ------
+    NotExpressible
+        A rank would hold a part of a block.
+    """
+    weights, held = launch.fleet.weights, launch.model.checkpoint
+    if launch.model.arch is None or (weights != "fp8-block" and not (weights == "fp8" and held == "fp8-block")):
+        return
+    split = {size: getattr(launch.layout, size) for size in ("tp", "dp", "ep")}
+    reason = cut_block(name, launch.model.arch, split)
+    if reason:
+        way = "fp8-block, the format of that checkpoint" if weights == "fp8" else "fp8, whose scales are no blocks"
+        raise NotExpressible(reason, f"plan again with weights: {way}, or with layout: {{ep: …}}")
 
 
 def dtype(launch: ServingLaunch) -> str:

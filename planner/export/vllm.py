@@ -63,6 +63,7 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
         vLLM has no words for it.
     """
     engine.refuse_old_fp8(launch, VLLM, FP8_CAPABILITY["vllm"])
+    engine.refuse_cut_blocks(launch, "vllm")
     together = replicas_together(launch) if together is None else together
     if together > 1 and launch.model.arch is not None and launch.model.arch.is_moe:
         raise NotExpressible(

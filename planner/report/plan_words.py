@@ -35,6 +35,7 @@ REASONS = {
     "network-unknown": "network between nodes unknown",
     "fabric": "network not made for a replica over several machines",
     "pipeline": "a pipeline where tensor parallelism does",
+    "blocks": "the engine does not load weights in blocks so (layout: ep, or weights: fp8, does)",
     "mix-network": "network unknown, so it joins no other offer in one job",
     "failures": "fails faster than it restarts",
     "host-memory": "too little host memory for what is offloaded",

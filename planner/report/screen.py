@@ -209,7 +209,8 @@ def _in_the_way(document: PlanDocument, facts: Infeasible) -> Said:
     if conflict:
         head = "cannot hold together" + (", and would without any one of them" if facts["minimal"] else "")
         notes.append((f"{head}: {'; '.join(conflict)}",))
-    notes += [(one,) for one in said.matters(document) if "--set '" in one]  # what was not weighed, and how it would be
+    # What was not weighed, and how it would be; and requests that no machine would take
+    notes += [(one,) for one in said.matters(document) if "--set '" in one or " positions of " in one]
     more = [f"{said.counted(left, 'other limit')} tried"] if left else []
     more += ["changes of several together"] if facts["combined"] and alone else []
     if more:

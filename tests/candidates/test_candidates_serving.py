@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -142,15 +143,55 @@ def test_small_replicas_share_a_shape_and_large_ones_span_shapes() -> None:
     assert max(layout.pp) == 16
 
 
+@pytest.mark.parametrize(("weights", "cut"), [("fp8-block", True), ("fp8", False)])
+def test_no_rank_holds_a_part_of_a_block_of_weights(weights: str, cut: bool) -> None:
+    """vLLM does not start where the experts of Qwen3 235B (1536 wide) are split over eight in blocks of 128."""
+    wide = catalog(shapes=[shape(devices=8)])
+    found, ledger = solve(wide, model="qwen3-235b-a22b", weights=weights, throughput=None, estimator="analytic")
+    layouts = [found.layout_row(i) for i in range(len(found))]
+    assert layouts
+    over = [one for one in layouts if one["tp"] * one["dp"] == 8 and one["ep"] == 1]
+    dropped = [drop for drop in ledger if drop.reason == "blocks"]
+    if not cut:
+        assert over
+        assert not dropped
+        return
+    assert not over
+    assert dropped[0].count > 0
+    assert "width of 1536 over 8 ranks is 192" in dropped[0].nearest
+
+
 def test_an_unknown_network_keeps_a_replica_inside_a_shape() -> None:
-    world = catalog(shapes=[shape(devices=4, inter_node_bytes_per_s_per_device=None)])
+    world = catalog(shapes=[shape(devices=8, inter_node_bytes_per_s_per_device=None)])
     arch = load_model("llama-2-70b")
     layout, nodes, _ = replica_layouts(arch, site(world))
-    assert max(layout.devices) == 4
+    assert max(layout.devices) == 8
     assert set(nodes.tolist()) == {1}
     assumed, nodes, _ = replica_layouts(arch, site(world, assume_inter_node="100 Gbit/s"))
-    assert max(assumed.devices) == 64
+    assert max(assumed.devices) == 128
     assert max(nodes) == 16
+
+
+@pytest.mark.parametrize(("devices", "spans"), [(2, False), (8, True)])
+def test_a_stated_network_is_that_of_whole_hosts(devices: int, spans: bool) -> None:
+    """Kimi K2 was planned over sixteen virtual machines of two H200, and DeepSeek over sixteen of one H100."""
+    real = load_catalog()
+    own = next(
+        one for one in real.shapes.values()
+        if one.device == "h200-sxm" and one.devices == devices and one.inter_node_bytes_per_s_per_device is None
+    )  # fmt: skip
+    place = site(real, assume_inter_node="400 Gbit/s", allow=["h200-sxm"])
+    assert place.owned is None
+    rented = replace(place, shape=own, inter_node_bytes_per_s=50e9 / devices)
+    _, nodes, _ = replica_layouts(load_model("kimi-k2"), rented)
+    assert bool(max(nodes) > 1) is spans
+    assert rented.made_for_replicas is spans
+    _, nodes, _ = replica_layouts(load_model("kimi-k2"), rented, pinned={"tp": [2]}, stretched=True)
+    assert max(nodes) > 1  # a layout of one's own is believed
+    owned = site(
+        real, owned=[{"shape": own.id, "count": 8, "price": "$1/h"}], assume_inter_node="400 Gbit/s", allow=["x"]
+    )
+    assert owned.made_for_replicas
 
 
 def test_what_does_not_divide_leaves_devices_idle() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from planner.architecture.load import load_model
 from planner.export import ExportFile, Launch, NotExpressible, ServingLaunch, kubernetes, sglang, skypilot, vllm
 from planner.export.engine import context_tokens
 from planner.export.server import SCRIPT_BLANKS
@@ -232,6 +233,11 @@ def test_what_an_engine_cannot_do_is_refused_with_a_way_out(launches: Read) -> N
         vllm.files(replace(tpu, machine=replace(tpu.machine, devices_per_node=16)))
     with pytest.raises(NotExpressible, match="cache in int4"):
         sglang.files(changed(chat[0], kv_cache="int4"))
+    arch, blocks = load_model("deepseek-v3"), {"checkpoint": "fp8-block", "hf_id": "deepseek-ai/DeepSeek-V3"}
+    wide = replace(chat[0], model=replace(chat[0].model, arch=arch, **blocks), layout=replace(chat[0].layout, tp=32))
+    for weights, way in (("fp8", "weights: fp8-block"), ("fp8-block", "layout: {ep: …}")):
+        with pytest.raises(NotExpressible, match=rf"width of 18432 over 32 ranks is 576.*{way}"):
+            sglang.files(changed(replace(wide, layout=replace(wide.layout, tp=16, dp=2)), weights=weights))
     half = replace(chat[0], machine=replace(chat[0].machine, shape_kind="share"))
     with pytest.raises(NotExpressible, match="share"):
         vllm.files(half)

@@ -12,6 +12,7 @@ import pytest
 
 from planner.architecture.load import load_model
 from planner.checks.layout import serving_layout_findings, training_layout_findings
+from planner.estimate.engines import cut_block
 from planner.scenario.schema import ServingFleet
 from tests.worlds import fleet, job, scenario, shape
 
@@ -219,3 +220,30 @@ def test_weights_are_shared_out_under_a_pipeline_only_when_asked_for(
 ) -> None:
     text = "zero-3 under a pipeline, which neither framework nor layout asks for"
     assert training(asked, pp=pp, dp=2, sharding=stage) == [text] * found
+
+
+@pytest.mark.parametrize(
+    ("engine", "model", "split", "legal"),
+    [
+        ("vllm", "qwen3-235b-a22b", {"tp": 4}, True),  # 1536 / 4 is three blocks, 1536 / 8 one and a half
+        ("vllm", "qwen3-235b-a22b", {"tp": 8}, False),
+        ("vllm", "qwen3-235b-a22b", {"tp": 4, "dp": 2}, False),
+        ("vllm", "qwen3-235b-a22b", {"tp": 8, "ep": 8}, True),
+        ("trt-llm", "qwen3-235b-a22b", {"tp": 8}, True),  # not read
+        ("vllm", "qwen2.5-72b", {"tp": 1}, True),
+        ("vllm", "qwen2.5-72b", {"tp": 2}, False),  # a width of 231 blocks
+        ("vllm", "deepseek-v3", {"tp": 4, "dp": 8, "ep": 32}, True),
+        ("sglang", "deepseek-v3", {"tp": 4, "dp": 8, "ep": 32}, False),  # its dense layers are cut into 32
+        ("sglang", "deepseek-v3", {"tp": 2, "dp": 8}, True),
+    ],
+)
+def test_ranks_hold_whole_blocks_of_weights(engine: str, model: str, split: dict[str, int], legal: bool) -> None:
+    """As the engines refuse to start otherwise; the search and the verifier say the same, each by itself."""
+    sizes = {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1, **split}
+    arch, wide = load_model(model), shape("north/rack", devices=32)
+    told = list(serving_layout_findings(asked_of(engine, weights="fp8-block"), arch, sizes, wide))
+    assert [one.message for one in told] == (
+        [] if legal else [f"fleet: {engine} loads whole blocks of 128 x 128 weights, and this split cuts them"]
+    )
+    assert (cut_block(engine, arch, sizes) == "") is legal
+    assert not list(serving_layout_findings(asked_of(engine, weights="fp8"), arch, sizes, wide))

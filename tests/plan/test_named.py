@@ -13,6 +13,7 @@ from planner.errors import InputError
 from planner.plan.document import resealed
 from planner.plan.notes.assumptions import _beyond
 from planner.report.plan_words import because_lines
+from planner.report.screen import render_screen
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 OWNED = {"shape": "dgx-a100-80gb", "count": 8, "price": "$0/h"}
@@ -211,7 +212,16 @@ def test_lengths_beyond_the_positions_of_a_model_are_told() -> None:
     fleets = [fleet(model="gpt2-xl", weights="fp16", qpm=60, input_tokens=4000, output_tokens=500)]
     warnings = api.solve(scenario(jobs, fleets, hardware={"allow": ["h100-sxm-80gb"]})).document["warnings"]
     assert any("sequences of 8,192 tokens are more than the 1,024 positions" in one for one in warnings)
-    assert any("requests of 4,500 tokens on average are more than the 1,024 positions" in one for one in warnings)
+    assert any("its requests (4,500 tokens on average) are longer than the 1,024 positions" in one for one in warnings)
+    wide = {"input_tokens": {"mean": 500, "p95": 1200}, "output_tokens": 50, "throughput": None}
+    spread = fleet(model="gpt2-xl", weights="fp16", qpm=60, slo={"ttft_p95": "5 s"}, **wide)
+    found = api.solve(scenario([], [spread], hardware={"allow": ["h100-sxm-80gb"]})).document
+    (told,) = (one for one in found["warnings"] if "positions of" in one)
+    assert told.startswith("fleet: 8 % of its requests (1,")  # 550 tokens on average all together
+    tight = {**spread, "slo": {"ttft_p95": "1 ms"}}
+    none = api.solve(scenario([], [tight], hardware={"allow": ["h100-sxm-80gb"]})).document
+    assert none["infeasible"]["workloads"]["fleet"][0].startswith("latency: ttft_p95")
+    assert "8 % of its requests" in render_screen(none)
 
 
 def test_a_cheaper_way_that_a_limit_rules_out_is_not_next_and_the_limit_is_named() -> None:

@@ -48,9 +48,14 @@ def infeasibility(candidates: Candidates, search: Search, **options: Any) -> Inf
     }
 
 
+# Where everything else of a way was right: it fits, and its machines and layout are ones that somebody takes
+FURTHEST = ("latency", "deadline", "too-slow")
+
+
 def misses(candidates: Candidates, name: str) -> list[str]:
-    """Why each kind of way was dropped, with the one that came nearest."""
+    """Why each kind of way was dropped, with the one that came nearest; what came furthest before it was is first."""
     drops = [drop for drop in candidates.ledgers[name] if drop.what != "offers" or drop.nearest]
+    drops.sort(key=lambda drop: drop.reason not in FURTHEST)
     lines = [f"{drop.reason}: {drop.nearest}" for drop in drops if drop.nearest]
     refused = [f"{drop.count} offers: {drop.reason}" for drop in candidates.ledgers[name] if drop.what == "offers"]
     return [*lines, *refused]

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+import numpy as np
+
 from planner.candidates.serving import ServingQuestion
 from planner.estimate.engines import DEFAULT_ENGINE, ENGINES, engine_rules
 from planner.estimate.published import published_rate
@@ -122,11 +124,14 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
     fleet = question.fleet
     if not question.arch.layers:
         yield f"{fleet.name}: only the parameter count is known; the KV cache is not counted in memory"
-    longest = float((question.requests.input_tokens + question.requests.output_tokens).max())
-    if longest > (question.arch.max_positions or math.inf):
+    lengths = np.asarray(question.requests.input_tokens + question.requests.output_tokens, dtype=float)
+    most = question.arch.max_positions or math.inf
+    beyond = np.asarray(fleet.traffic.share) * (lengths > most)
+    if beyond.any():
+        some = "its" if (lengths > most).all() else f"{100 * beyond.sum():.2g} % of its"
         yield (
-            f"{fleet.name}: requests of {longest:,.0f} tokens on average are more than the "
-            f"{question.arch.max_positions:,} positions of {question.arch.name}: no engine takes them as it is"
+            f"{fleet.name}: {some} requests ({np.average(lengths, weights=beyond):,.0f} tokens on average) are longer "
+            f"than the {most:,} positions of {question.arch.name}: no engine takes them as it is"
         )
     if fleet.autoscaling is not None and not fleet.traffic.profile:
         repairs = "; its start-up is how long a repair takes" if fleet.availability is not None else ""
