@@ -12,7 +12,7 @@ from planner import api
 from planner.errors import InputError
 from planner.plan.document import resealed
 from planner.plan.notes.assumptions import _beyond
-from planner.report.plan_words import because_lines
+from planner.report.plan_words import because_lines, carbon_of
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 OWNED = {"shape": "dgx-a100-80gb", "count": 8, "price": "$0/h"}
@@ -241,3 +241,22 @@ def test_reasons_of_several_workloads_begin_with_whose_they_are() -> None:
     workloads: Any = [{"name": name, "because": ["that is a reason"], "cost_microusd": 1} for name in ("a", "b")]
     document: Any = {"workloads": workloads, "plain": None}
     assert because_lines(document) == ["a: that is a reason", "b: that is a reason"]
+
+
+def test_a_way_that_costs_less_is_left_out_for_what_comes_first() -> None:
+    """Half as fast at a tenth of the price, or on a dirty grid: no layout and no search has left it out."""
+    slow = {name: rate / 2 for name, rate in device().peak_flop_per_s.items()}
+    devices = [device(), device("slow", peak_flop_per_s=slow)]
+    shapes = [shape(), shape("south/slow", "slow")]
+    world = catalog(devices, shapes, [offer(), offer("south/slow", 0.1, region="r2")],
+                    grids={("north", "r1"): (100.0, 1.0), ("south", "r2"): (900.0, 1.0)})  # fmt: skip
+    for first, worse in (("time", "finish later"), ("carbon", "emit more")):
+        plan = api.solve(scenario([job(deadline="30000 s")], objective=first, hardware={"allow": ["*", "slow"]}), world)
+        document = plan.document
+        why = f"it would {worse}, and {first} comes first"
+        assert why in " ".join(one["text"] for one in document["named"])
+        (workload,) = document["workloads"]
+        assert why in " ".join(workload["because"])
+        assert "alone it would take" not in " ".join(workload["because"])
+        emitted = sum(row["carbon_kg"] for row in workload["allocations"]) if first == "carbon" else None
+        assert carbon_of(document) == (f"{emitted:,.0f} kg CO2e" if emitted else "")
