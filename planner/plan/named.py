@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.candidates.calendar import RESERVED
 from planner.candidates.ledger import Drop
-from planner.candidates.offers import Site, owned_key, provider_key
+from planner.candidates.offers import OWNED, Site, owned_key, provider_key
 from planner.candidates.search import Candidates
 from planner.candidates.sellers import is_seller
 from planner.candidates.serving import ServingTable
@@ -165,7 +165,7 @@ def _provider_patterns(hardware: Hardware, sites: Sequence[object]) -> Iterator[
         for place, some in listed
         for index, one in enumerate(some)
     ]
-    return _once(named)
+    return _once([(place, pattern) for place, pattern in named if pattern.lower() != OWNED])  # they have their lines
 
 
 def _once(named: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:

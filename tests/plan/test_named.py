@@ -260,3 +260,32 @@ def test_a_way_that_costs_less_is_left_out_for_what_comes_first() -> None:
         assert "alone it would take" not in " ".join(workload["because"])
         emitted = sum(row["carbon_kg"] for row in workload["allocations"]) if first == "carbon" else None
         assert carbon_of(document) == (f"{emitted:,.0f} kg CO2e" if emitted else "")
+
+
+def test_a_limit_of_the_site_of_ones_own_machines_holds_and_they_are_named_once() -> None:
+    owned = [{"shape": "north/one", "count": 8, "price": "$0/h", "region": "rack-1"}]
+    asked = {"deadline": "30000 s"}
+
+    def rows(**site: Any) -> Any:
+        limits = {"sites": [{"provider": "owned", **site}]}
+        document = api.solve(scenario([job(**asked)], hardware={"owned": owned}, limits=limits), catalog()).document
+        assert [one["place"] for one in document["named"]] == ["hardware.owned[0]"]
+        return document["workloads"][0]["allocations"]
+
+    assert [row["provider"] for row in rows(power="100 kW")] == ["owned"]
+    assert [row["provider"] for row in rows(power="100 W")] == ["north"]  # one of its devices is rated 500 W
+    with pytest.raises(InputError) as caught:
+        rows(power="100 kW", region="rock-1")
+    assert caught.value.problems[0].hint == "did you mean rack-1?"
+    with pytest.raises(InputError, match="owned"):
+        api.solve(scenario([job()], limits={"sites": [{"provider": "owned", "power": "1 kW"}]}), catalog())
+
+
+def test_networks_of_sellers_that_are_left_out_are_no_warning() -> None:
+    unknown = {"inter_node_bytes_per_s_per_device": None}
+    shapes = [shape("north/one", **unknown), shape("south/one", **unknown)]
+    world = catalog([device()], shapes, [offer(), offer("south/one", 1.5, region="r2")])
+    for hardware, named in (({}, "north/one, south/one"), ({"exclude": ["south"]}, "north/one,")):
+        asked = scenario([job(deadline="30000 s")], hardware={"allow": ["pl*"], **hardware})
+        (told,) = (one for one in api.solve(asked, world).document["warnings"] if "network between" in one)
+        assert f"unknown for {named}" in told
