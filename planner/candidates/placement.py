@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
+from fnmatch import fnmatchcase
 
 import numpy as np
 
 from planner.candidates.ledger import Ledger
 from planner.candidates.limits import ColumnFacts
-from planner.candidates.offers import Site, names_on
+from planner.candidates.offers import OWNED, Site, names_on
 from planner.candidates.program import IntArray, Task
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.catalog.regions import region_matches
 from planner.errors import InputError, Problem
 from planner.scenario.schema import Data, Scenario, TrainingJob
+from planner.spelling import closest
 
 GB = 1e9
 MONTH_S = 730 * 3600.0
@@ -178,20 +180,23 @@ def _refusal(wanted: DataSet, site: Site, catalog: Catalog) -> str:
 def _check_residency(job: TrainingJob, scenario: Scenario, catalog: Catalog) -> None:
     """A pattern that no region of the catalog has is a slip of the pen."""
     assert job.data is not None
-    owned = {one.region for one in scenario.hardware.owned}
+    own = {(one.region or OWNED).lower() for one in scenario.hardware.owned}
     for pattern in job.data.residency:
-        if not any(region_matches(offer, pattern) for offer in catalog.offers) and pattern not in owned:
-            raise InputError(_nowhere(job, pattern, scenario))
+        sold = any(region_matches(offer, pattern) for offer in catalog.offers)
+        if not sold and not any(fnmatchcase(region, pattern.lower()) for region in own):
+            known = sorted(own | {offer.region for offer in catalog.offers})
+            raise InputError(_nowhere(job, pattern, scenario, closest(pattern, known)))
 
 
-def _nowhere(job: TrainingJob, pattern: str, scenario: Scenario) -> Problem:
+def _nowhere(job: TrainingJob, pattern: str, scenario: Scenario, near: Sequence[str]) -> Problem:
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
     index = [one.name for one in scenario.training].index(job.name)
     place = scenario.places.get(f"training[{index}].data.residency")
     return Problem(
         reference="bad-reference",
         message=f"'residency' of {job.name} is '{pattern}', which is no region of the catalog",
         places=(place,) if place else (),
-        hint='write a region or a pattern, such as "us-*"; plan catalog list shows every region',
+        hint=meant + 'write a region or a pattern, such as "us-*"; plan catalog list shows every region',
     )
 
 

@@ -149,7 +149,7 @@ class Program:
 
     tasks: tuple[Task, ...]
     cost_microusd: IntArray  # (n,) of one unit
-    finish_s: FloatArray  # (n,) training: wall time until done; serving: 0
+    finish_s: FloatArray  # (n,) of the plan's time: when a job is done, when a running period ends; else 0
     carbon_mg: IntArray  # (n,) of one unit; 0 when carbon plays no part
     nodes: IntArray  # (n,) shapes of one unit
     replicas: IntArray  # (n,) serving: replicas of one unit; training: 0

@@ -13,7 +13,7 @@ from planner.candidates.grid import Grid
 from planner.candidates.limits import ColumnFacts
 from planner.candidates.money import cost_microusd
 from planner.candidates.placement import Copy
-from planner.candidates.program import IntArray, Program, Task
+from planner.candidates.program import FloatArray, IntArray, Program, Task
 from planner.candidates.slots import Slots
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
@@ -35,13 +35,14 @@ class Bought:
     slots: list[int] = field(default_factory=list)  # run: column of the plan that runs; else -1
     copies: list[int] = field(default_factory=list)  # copy: which one; else -1
     delays: list[int] = field(default_factory=list)  # run: by how much it puts off the job; else 0  [ms]
+    ends: list[float] = field(default_factory=list)  # run: of its period; else 0  [s]
     names: list[str] = field(default_factory=list)  # rank among offers: the last tie-breaker
     providers: list[str] = field(default_factory=list)
     segments: list[tuple[str, int]] = field(default_factory=list)  # name of each task and where it ends
 
     def add(
         self, purchase: Purchase, start: int, stop: int, *, name: str, provider: str, most: int, pool: int = NO_POOL,
-        slot: int = -1, copy: int = -1, delay_ms: int = 0,
+        slot: int = -1, copy: int = -1, delay_ms: int = 0, finish_s: float = 0.0,
     ) -> None:  # fmt: skip
         """One more optional column.
 
@@ -65,6 +66,8 @@ class Bought:
             Of a copy of data: which one; -1 = it is none.
         delay_ms
             Of a running period: by how much it puts off the mean of those that the job runs in.
+        finish_s
+            Of a running period: its end; the job is done with the last one.
         """
         self.purchases.append(purchase)
         self.starts.append(start)
@@ -74,6 +77,7 @@ class Bought:
         self.slots.append(slot)
         self.copies.append(copy)
         self.delays.append(delay_ms)
+        self.ends.append(finish_s)
         self.names.append(name)
         self.providers.append(provider)
 
@@ -104,6 +108,11 @@ class Bought:
     def pool(self) -> IntArray:
         """Pool that each supplies."""
         return np.array(self.pools, dtype=np.int64)
+
+    @property
+    def finish_s(self) -> FloatArray:
+        """When a job that runs in each is done at the earliest.  [s]"""
+        return np.array(self.ends, dtype=np.float64)
 
     @property
     def delay_ms(self) -> IntArray:
@@ -230,4 +239,5 @@ def _runs(
         purchase = Purchase(kind=RUN, offer=offer, workload=task.name, row=row, hours=hours)
         later = (period - first) * (1 + LAST * (period - first) / grid.periods)
         bought.add(purchase, period, period + 1, name=offer.id, provider=offer.provider, most=task.count, slot=slot,
-                   delay_ms=round(1e3 * grid.period_s * later / span))  # fmt: skip
+                   delay_ms=round(1e3 * grid.period_s * later / span),
+                   finish_s=float(grid.start_s(period + 1)))  # fmt: skip

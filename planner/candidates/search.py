@@ -484,10 +484,11 @@ def _assemble(
         for task, table in zip(tasks, tables.values())
     ]
     role = _of_fleets(tables, "role")
+    starts_s = {job.name: job.start_s for job in scenario.training}
     return Program(
         tasks=tuple(tasks),
         cost_microusd=np.array([cost for part in units for cost in part.cost_microusd], dtype=np.int64),
-        finish_s=np.concatenate([part.finish_s for part in units]),
+        finish_s=np.concatenate([part.finish_s + starts_s.get(task.name, 0.0) for task, part in zip(tasks, units)]),
         carbon_mg=np.array([fact.carbon_mg for fact in facts], dtype=np.int64),
         nodes=np.concatenate([part.nodes for part in units]),
         replicas=np.concatenate([part.replicas for part in units]),

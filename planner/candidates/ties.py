@@ -67,15 +67,15 @@ def tie_weights(program: Program, criterion: str) -> IntArray:
     """Integer weight >= 0 of one unit of each column in a criterion of the rule; less is better."""
     if criterion in ("devices", "pipelined", "plain", "undated"):
         return np.asarray(getattr(program, criterion), dtype=np.int64)
-    if criterion == "finish":
-        return six_digits(program.finish_s * 1e3 + program.delay_ms)
+    bought = np.zeros(program.column_count, dtype=np.int64)
+    for task in program.tasks:
+        bought[task.first : task.stop] = task.kind == "optional"
+    if criterion == "finish":  # of a job that may pause all its periods count, not the ends of each
+        return six_digits(np.where(bought, program.delay_ms, program.finish_s * 1e3))
     if criterion in GAINED:
         gained, devices = gained_of(program, criterion), program.devices
         most = int((-(-gained // np.maximum(devices, 1))).max(initial=0))  # that a device brings
         return np.asarray(most * np.maximum(devices, gained > 0) - gained, dtype=np.int64)
-    bought = np.zeros(program.column_count, dtype=np.int64)
-    for task in program.tasks:
-        bought[task.first : task.stop] = task.kind == "optional"
     return bought
 
 

@@ -179,7 +179,7 @@ def _program(ways: Ways, grid: Grid, slots: Slots, bought: Bought) -> Program:
     return Program(
         tasks=(*slots.tasks, *bought.tasks(len(way))),
         cost_microusd=np.concatenate([old.cost_microusd[way], bought.cost_microusd]),
-        finish_s=np.concatenate([old.finish_s[way] + begun, np.zeros(more)]),
+        finish_s=np.concatenate([old.finish_s[way] + begun, bought.finish_s]),
         carbon_mg=padded(old.carbon_mg),
         nodes=padded(old.nodes),
         replicas=padded(old.replicas),

@@ -58,7 +58,7 @@ def _due(scenario: Scenario, catalog: Catalog, rows: Any) -> Iterator[dict[str, 
             meant = {device.id for device in match_devices(catalog, pattern)}
             yield {"place": place, "name": pattern.lower(), "used": any(row["device"] in meant for row in rows)}
         seen.add(pattern.lower())
-    seen = {"*"}
+    seen = {"*", "owned"}  # whose machines have lines of their own
     for place, provider in providers:
         if provider is not None and provider.lower() not in seen:
             used = any(provider_matches(row["provider"], provider) for row in rows)

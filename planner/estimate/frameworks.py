@@ -219,11 +219,12 @@ def runs_on(name: str | None, frameworks: Sequence[str]) -> bool:
 def framework_can(framework: Framework, layout: Layout) -> Any:
     """Mask of the layouts that a framework offers: its ZeRO stages, and a pipeline or none.
 
-    DeepSpeed's pipeline keeps whole gradients, so stages 2 and 3 exclude it (its own restriction).
+    DeepSpeed's pipeline keeps whole gradients, so stages 2 and 3 exclude it, and stage 3 its tensor parallelism.
     """
     can = np.isin(np.asarray(layout.sharding), framework.stages)
     if not framework.pipeline:
         can = can & (np.asarray(layout.pp) == 1)
     if framework.name == "deepspeed":
         can = can & ((np.asarray(layout.pp) == 1) | (np.asarray(layout.sharding) < 2))
+        can = can & ((np.asarray(layout.tp) == 1) | (np.asarray(layout.sharding) < 3))
     return can

@@ -194,7 +194,7 @@ def _least_makespan(run: Run, scope: Scope, units: IntArray | None) -> tuple[Sco
     if not jobs:
         return scope, units, True
     floor = max(float(program.finish_s[columns].min()) for columns in jobs)
-    times = np.unique(np.concatenate([program.finish_s[columns] for columns in jobs]))
+    times = np.unique(program.finish_s[scope.open])  # those of jobs, and of periods that a job may run in
     times = times[times >= floor]
     if units is not None:  # no later than the plan at hand
         times = times[times <= value_of(program, units, "time")]

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from planner.candidates.calendar import RESERVED
 from planner.candidates.ledger import Drop
-from planner.candidates.offers import Site, owned_key, provider_key
+from planner.candidates.offers import OWNED, Site, owned_key, provider_key
 from planner.candidates.search import Candidates
+from planner.candidates.sellers import is_seller
 from planner.candidates.serving import ServingTable
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches, find_shape, match_devices
@@ -65,6 +66,7 @@ class _Way:
     cost_microusd: int
     row: int  # of its table
     chosen_microusd: int | None  # cost of the workload in the plan; None where contracts pay for it
+    chosen: Sequence[Allocation]  # its rows in the plan
     bounded: bool
 
     @property
@@ -163,7 +165,7 @@ def _provider_patterns(hardware: Hardware, sites: Sequence[object]) -> Iterator[
         for place, some in listed
         for index, one in enumerate(some)
     ]
-    return _once(named)
+    return _once([(place, pattern) for place, pattern in named if pattern.lower() != OWNED])  # they have their lines
 
 
 def _once(named: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -187,6 +189,7 @@ def _ways(candidates: Candidates, workload: Workload) -> Iterator[_Way]:
             cost_microusd=way.cost_microusd,
             row=way.row,
             chosen_microusd=None if paid else workload["cost_microusd"],
+            chosen=workload["allocations"],
             bounded=way.unsure,
         )
 
@@ -220,7 +223,7 @@ def _dearer(candidates: Candidates, ways: Sequence[_Way]) -> str:
     if way.ratio == 1:
         return f"not used: {where} is as cheap; the rule for ties sets it aside"
     task = next(one for one in candidates.program.tasks if one.name == way.workload)
-    return f"not used: {where} would cost {cost} alone; {left_out_by(candidates, task, way.row)}"
+    return f"not used: {where} would cost {cost} alone; {left_out_by(candidates, task, way.row, way.chosen)}"
 
 
 def _able(ways: Sequence[_Way]) -> str:
@@ -312,7 +315,8 @@ def network_warnings(candidates: Candidates) -> Iterator[str]:
         {
             offer.shape
             for offer in candidates.catalog.offers
-            if any(
+            if is_seller(offer, scenario.hardware)
+            and any(
                 device_matches(candidates.catalog.devices[candidates.catalog.shapes[offer.shape].device], pattern)
                 for pattern in patterns
             )

@@ -335,10 +335,11 @@ def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task
         return f"fewer than {shapes} × {row['shape']} would be late from every period that they can start in"
     smaller = [r for r in smaller if there is None or r in there]
     if smaller:
-        extra = min(workload_cost(candidates, task, r) for r in smaller) - row["cost_microusd"]
+        least = min(smaller, key=lambda r: workload_cost(candidates, task, r))
+        extra = workload_cost(candidates, task, least) - row["cost_microusd"]
         if extra < 0:
-            later = candidates.scenario.objective[0] == "time"
-            why = " but finish later" if later else "; limits that workloads share, or a plainer layout, leave it out"
+            worse = worse_in(candidates, task, least, [row])
+            why = f" but {worse}" if worse else "; limits that workloads share, or a plainer layout, leave it out"
             return f"fewer than {shapes} × {row['shape']} would cost {format_money(-extra)} less{why}"
         more = f"cost {format_money(extra)} more" if extra else "finish later at the same cost"
         return f"fewer than {shapes} × {row['shape']} would meet the deadline but {more}"
@@ -383,6 +384,8 @@ def _sized_by(point: Point) -> str:
 
 def _joint_reasons(chosen: Candidates, listed: Candidates, solution: Solution, task: Task, cost: int) -> list[str]:
     """When a shared limit keeps a workload from its own cheapest way."""
+    if listed.scenario.objective[0] != "cost":  # alone it would not take the cheapest way either
+        return []
     ways = cheapest_by(listed, task, lambda site: site.device.id, rows_with_a_start(listed, task))
     best = min((way for way in ways.values() if not way.unsure), default=None)
     if best is None or best.cost_microusd >= cost:
@@ -407,7 +410,7 @@ def _next_device(candidates: Candidates, task: Task, allocations: Sequence[Alloc
     head, tail = f"{other['device']} is next", ""
     if more < 0:
         way = cheapest_by_device(candidates, task)[other["device"]]
-        head, tail = f"{other['device']} would cost less", f"; {left_out_by(candidates, task, way[1])}"
+        head, tail = f"{other['device']} would cost less", f"; {left_out_by(candidates, task, way[1], allocations)}"
     return [
         f"{head}: {other['count']} × {other['offer']} at "
         f"{format_money(other['cost_microusd'])} ({more:+.0%} for this workload alone"
@@ -415,7 +418,33 @@ def _next_device(candidates: Candidates, task: Task, allocations: Sequence[Alloc
     ]
 
 
-def left_out_by(candidates: Candidates, task: Task, row: int) -> str:
+def worse_in(candidates: Candidates, task: Task, row: int, chosen: Sequence[Allocation]) -> str:
+    """In what a way is worse than the one chosen where something else than the cost comes first; "" where it is not.
+
+    Parameters
+    ----------
+    candidates
+        The ways.
+    task
+        The workload in their program.
+    row
+        Of its table.
+    chosen
+        Rows of the plan for it.
+    """
+    first, table = candidates.scenario.objective[0], candidates.tables[task.name]
+    if first == "time" and isinstance(table, TrainingTable):
+        return "finish later" if table.finish_s[row] > 3600.0 * max(one["hours"] for one in chosen) else ""
+    if first == "carbon":
+        whole = next(one for one in candidates.whole.tasks if one.name == task.name)
+        mine = candidates.whole_rows[whole.first : whole.stop] == row
+        each_mg = candidates.whole.carbon_mg[whole.first : whole.stop][mine].tolist()
+        emitted_mg = 1e6 * sum(one["carbon_kg"] or 0.0 for one in chosen)
+        return "emit more" if each_mg and _units(task, table, row) * min(each_mg) > emitted_mg else ""
+    return ""
+
+
+def left_out_by(candidates: Candidates, task: Task, row: int, chosen: Sequence[Allocation]) -> str:
     """Why a plan does not have a way that costs a workload less: limits that it breaks alone, else what may be.
 
     Parameters
@@ -426,7 +455,12 @@ def left_out_by(candidates: Candidates, task: Task, row: int) -> str:
         The workload in their program.
     row
         Of its table.
+    chosen
+        Rows of the plan for it.
     """
+    worse = worse_in(candidates, task, row, chosen)
+    if worse:
+        return f"it would {worse}, and {candidates.scenario.objective[0]} comes first"
     whole = candidates.whole
     mine = next(one for one in whole.tasks if one.name == task.name)
     columns = mine.first + np.flatnonzero(candidates.whole_rows[mine.first : mine.stop] == row)

@@ -10,6 +10,7 @@ from typing import Any
 from planner.architecture.load import coarse_model, suggestions
 from planner.architecture.load import load_model as load_architecture
 from planner.architecture.model import Architecture
+from planner.candidates.offers import OWNED
 from planner.catalog.load import find_shape, match_devices
 from planner.catalog.model import Catalog
 from planner.catalog.names import provider_matches
@@ -120,17 +121,22 @@ def _unmatched_regions(scenario: Scenario, catalog: Catalog) -> Iterator[Problem
     named += [(f"{path}.region", one.provider or "*", one.region) for path, one in _listed(scenario) if one.region]
     for path, provider, text in named:
         there = [offer for offer in catalog.offers if provider_matches(offer.provider, provider)]
-        unsold = provider != "*" and not there  # the provider is the mistake, or sells nothing
+        unsold = provider not in ("*", OWNED) and not there  # the provider is the mistake, or sells nothing
         matched = text == "*" or unsold or any(region_matches(offer, text) for offer in there)
         if not matched and not any(fnmatchcase(region, text.lower()) for region in own):
             of = "the catalog" if provider == "*" else provider
-            yield _unknown(scenario, path, "region", text, sorted({offer.region for offer in there}), of=of)
+            known = {offer.region for offer in there} or own
+            yield _unknown(scenario, path, "region", text, sorted(known), of=of)
 
 
 def _unmatched_providers(scenario: Scenario, catalog: Catalog) -> list[Problem]:
-    known = sorted({offer.provider for offer in catalog.offers} | {shape.provider for shape in catalog.shapes.values()})
-    named = [(f"{path}.provider", one.provider) for path, one in _listed(scenario)]
     hardware = scenario.hardware
+    known = sorted({offer.provider for offer in catalog.offers} | {shape.provider for shape in catalog.shapes.values()})
+    named = [
+        (f"{path}.provider", one.provider)
+        for path, one in _listed(scenario)
+        if not (isinstance(one, SiteLimit) and one.provider == OWNED and hardware.owned)
+    ]
     named += [(f"hardware.providers[{i}]", name) for i, name in enumerate(hardware.providers) if name != "*"]
     named += [(f"hardware.exclude[{i}]", name) for i, name in enumerate(hardware.exclude)]
     return [
@@ -153,6 +159,8 @@ def _unknown(
     near = suggestions(text, tuple(known)) or (closest(text, kinds) if "*" in text else [])
     place = scenario.places.get(path) or scenario.places.get(path.rsplit("[", 1)[0])
     hint = f"did you mean {' or '.join(near)}?" if near else f"plan catalog list shows every {what}"
+    if what == "provider" and text == OWNED:
+        hint = 'machines of your own count everywhere; to rent nothing beside them: exclude: ["*"]'
     return Problem(
         reference=f"unknown-{what}",
         message=f"no {what} of {of} matches '{text}'",

@@ -135,9 +135,9 @@ def _deadline_slack(row: TrainingAllocation) -> list[str]:
     if "switch" in row and row["switch"]["part"] == 1:
         return ["the switch: what is not done by then is done on demand"]
     band = row["error_band"]
-    late = band["hours"]["at_confidence"] - row["hours"]
-    slack_s = (row["deadline_hours"] - row["finish_hours"] - late) * 3600.0
-    at = f" at {bands.percentile(band['confidence'])}" if late > 0 else ""
+    late = bands.late_hours(row)
+    slack_s = (row["deadline_hours"] - late) * 3600.0
+    at = f" at {bands.percentile(band['confidence'])}" if late > row["finish_hours"] else ""
     return [f"deadline: {units.format_duration(max(slack_s, 0.0))} of slack{at}"]
 
 

@@ -241,6 +241,8 @@ def _hours(document: PlanDocument) -> Block:
     trained = sum(row["device_hours"] for workload, row in rows if workload["kind"] == "training")
     served = sum(row["device_hours"] for workload, row in rows if workload["kind"] == "serving")
     lines = [f" Device-hours  {trained + served:,.0f} (training {trained:,.0f} · serving {served:,.0f})"]
+    if emitted := words.carbon_of(document):
+        lines.append(f" Carbon        {emitted}")
     for workload in document["workloads"]:
         if workload["kind"] == "serving":
             lines += _once_text(serving.price_lines(document, workload))

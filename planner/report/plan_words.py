@@ -362,6 +362,15 @@ def finish_of(row: TrainingAllocation) -> str:
     return of_deadline(row["finish_hours"], row["deadline_hours"])
 
 
+def carbon_of(document: PlanDocument) -> str:
+    """What a plan emits, where carbon is an objective: "777 kg CO2e"; else ""."""
+    rows = [row for workload in document["workloads"] for row in workload["allocations"]]
+    if "carbon" not in document["summary"]["objective"] or not rows:
+        return ""
+    emitted_kg = sum(row["carbon_kg"] or 0.0 for row in rows)
+    return f"{emitted_kg:,.0f} kg CO2e" if emitted_kg < 10_000 else f"{emitted_kg / 1000:,.0f} t CO2e"
+
+
 def of_deadline(finish: float, deadline: float) -> str:
     """Hours of the hours there are, in the unit that suits them: "17.9 of 30 days"."""
     size, unit = (24, "days") if (deadline or finish) >= 48 else (1, "h")

@@ -165,6 +165,7 @@ def money_line(document: PlanDocument) -> str:
     if cost is None:
         return ""
     lasting, *split = money_parts(document)
+    split += [emitted] if (emitted := words.carbon_of(document)) else []
     total = f"{words.money(document, cost)} {lasting}".strip()
     return " · ".join([total + likely(document, "   likely "), *split])
 
@@ -297,7 +298,8 @@ def _trained(workload: TrainingWorkload) -> str:
     band = workload.get("error_band")
     jobs = f"{workload['count']} jobs · " if workload["count"] > 1 else ""
     done = words.finish_of(row)
-    if band and "hours" in band and not min(one["start_hours"] for one in workload["allocations"]):
+    begun = any(one["start_hours"] or one["runs"] for one in workload["allocations"])
+    if band and "hours" in band and not begun:
         low, high = band["hours"]["p10"], band["hours"]["p90"]
         days, unit = (24, "days") if row["deadline_hours"] >= 48 else (1, "h")
         asked = words.short(row["deadline_hours"] / days)

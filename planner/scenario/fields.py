@@ -537,7 +537,8 @@ def _one_or_many(value: object) -> object:
     """A single value counts as a list of one."""
     many = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not many:
-        refuse("out-of-range", f"{FIELD} is an empty list; it needs at least one item", "leave the field out for all")
+        refuse("out-of-range", f"{FIELD} is an empty list; it needs at least one item",
+               'leave the field out for all; to rent nothing: exclude: ["*"]')  # fmt: skip
     if len(many) != len({repr(item) for item in many}):
         refuse("out-of-range", f"{FIELD} names something twice", "name each item once")
     return many

@@ -114,6 +114,7 @@ def test_keeping_a_copy_costs_from_the_first_start_to_the_last_deadline() -> Non
 
 def test_residency_keeps_jobs_out() -> None:
     own = world(**ALL)
+    mine = {"owned": [{"shape": "north/one", "count": 1, "price": "$0.1/h", "region": "rack-1"}]}
     found, solution = solved(scenario(training=[job(data=data(residency=["r2"]), failures="none")]), own)
     assert where(found, solution) == {"job": {"north/r2"}}
     assert {drop.reason for drop in found.ledgers["job"]} >= {"residency"}
@@ -122,6 +123,10 @@ def test_residency_keeps_jobs_out() -> None:
     problem = caught.value.problems[0]
     assert (problem.reference, problem.places[0].line) == ("bad-reference", 1)
     assert "'eu-*'" in problem.message
+    with pytest.raises(InputError, match="residency") as caught:
+        solved(scenario(training=[job(data=data(residency=["rackk-1"]))], hardware=mine), own)
+    assert caught.value.problems[0].hint.startswith("did you mean rack-1? ")
+    solved(scenario(training=[job(data=data(residency=["rack-*"]))], hardware=mine), own)  # a pattern of one's own
 
 
 def test_unknown_prices_exclude_a_place_until_the_scenario_states_them() -> None:

@@ -102,7 +102,11 @@ def test_price_models_on_which_nothing_is_sold_are_refused(hardware: dict[str, A
 
 @pytest.mark.parametrize(
     ("hardware", "words"),
-    [({"providers": ["clod"]}, "did you mean cloud?"), ({"exclude": ["nobody-at-all"]}, "plan catalog list")],
+    [
+        ({"providers": ["clod"]}, "did you mean cloud?"),
+        ({"exclude": ["nobody-at-all"]}, "plan catalog list"),
+        ({"providers": ["owned"]}, 'exclude: ["*"]'),
+    ],
 )
 def test_names_of_providers_that_nobody_has_are_refused(hardware: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError) as caught:

@@ -8,6 +8,8 @@ import pytest
 
 from planner.catalog.load import find_device, match_devices
 from planner.catalog.model import Catalog
+from planner.catalog.names import one_device
+from planner.errors import InputError
 from planner.validate.rows import MeasuredRow
 from planner.validate.rows_machine import device_of
 
@@ -230,6 +232,15 @@ MEMORY = [
     ("rtx-3080-ti-12gb", 12),
     ("m2-ultra", 192),
 ]
+
+
+@pytest.mark.parametrize("name", ["dgx-h100", "onprem/dgx-h100", "aws/p5.48xlarge"])
+def test_a_machine_that_is_asked_for_as_a_device_is_told_its_device(catalog: Catalog, name: str) -> None:
+    with pytest.raises(InputError) as caught:
+        one_device(catalog, name)
+    (problem,) = caught.value.problems
+    assert problem.message == f"'{name}' is a machine, and what is asked for is a device"
+    assert problem.hint.startswith("write h100-sxm-80gb, the device of it")
 
 
 @pytest.mark.parametrize(("name", "gib"), MEMORY)

@@ -222,6 +222,8 @@ def test_frameworks_offer_what_they_have() -> None:
     assert list(framework_can(FRAMEWORKS["megatron"], layout)) == [True, True, False, False]
     assert list(framework_can(FRAMEWORKS["deepspeed"], layout)) == [True, True, True, False]
     assert list(framework_can(FRAMEWORKS["maxtext"], layout)) == [True, False, False, True]
+    tensors = Layout(**{**ONE, "sharding": np.array([0, 1, 2, 3]), "tp": np.array([2, 2, 2, 2])})
+    assert list(framework_can(FRAMEWORKS["deepspeed"], tensors)) == [True, True, True, False]  # as its export refuses
 
 
 def test_the_usual_software_follows_device_and_sharding() -> None:

@@ -108,6 +108,14 @@ def test_a_contract_of_ones_own_with_a_seller_that_is_left_out_is_told(hardware:
     assert len(lines("hardware.contracts[0] is used though", contracts=[mine], **hardware)) == told
 
 
+@pytest.mark.parametrize(("region", "meant"), [("r22", "r2"), ("r2", ""), ("berlin", "")])
+def test_a_contract_at_a_place_that_looks_like_another_is_told(region: str, meant: str) -> None:
+    """It stood apart from all that is rented there; a place that looks like none is the seller's own affair."""
+    mine = {"shape": "south/two", "region": region, "price_model": "block", "price": "$0.01/h", "term": "30 days"}
+    told = lines("hardware.contracts[0]: no other offer of south is in", contracts=[mine])
+    assert [line.partition("did you mean ")[2] for line in told] == ([f"{meant}?"] if meant else [])
+
+
 @pytest.mark.parametrize(
     ("quota", "told"),
     [

@@ -12,7 +12,7 @@ from planner import api
 from planner.errors import InputError
 from planner.plan.document import resealed
 from planner.plan.notes.assumptions import _beyond
-from planner.report.plan_words import because_lines
+from planner.report.plan_words import because_lines, carbon_of
 from planner.report.screen import render_screen
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
@@ -251,3 +251,51 @@ def test_reasons_of_several_workloads_begin_with_whose_they_are() -> None:
     workloads: Any = [{"name": name, "because": ["that is a reason"], "cost_microusd": 1} for name in ("a", "b")]
     document: Any = {"workloads": workloads, "plain": None}
     assert because_lines(document) == ["a: that is a reason", "b: that is a reason"]
+
+
+def test_a_way_that_costs_less_is_left_out_for_what_comes_first() -> None:
+    """Half as fast at a tenth of the price, or on a dirty grid: no layout and no search has left it out."""
+    slow = {name: rate / 2 for name, rate in device().peak_flop_per_s.items()}
+    devices = [device(), device("slow", peak_flop_per_s=slow)]
+    shapes = [shape(), shape("south/slow", "slow")]
+    world = catalog(devices, shapes, [offer(), offer("south/slow", 0.1, region="r2")],
+                    grids={("north", "r1"): (100.0, 1.0), ("south", "r2"): (900.0, 1.0)})  # fmt: skip
+    for first, worse in (("time", "finish later"), ("carbon", "emit more")):
+        plan = api.solve(scenario([job(deadline="30000 s")], objective=first, hardware={"allow": ["*", "slow"]}), world)
+        document = plan.document
+        why = f"it would {worse}, and {first} comes first"
+        assert why in " ".join(one["text"] for one in document["named"])
+        (workload,) = document["workloads"]
+        assert why in " ".join(workload["because"])
+        assert "alone it would take" not in " ".join(workload["because"])
+        emitted = sum(row["carbon_kg"] for row in workload["allocations"]) if first == "carbon" else None
+        assert carbon_of(document) == (f"{emitted:,.0f} kg CO2e" if emitted else "")
+
+
+def test_a_limit_of_the_site_of_ones_own_machines_holds_and_they_are_named_once() -> None:
+    owned = [{"shape": "north/one", "count": 8, "price": "$0/h", "region": "rack-1"}]
+    asked = {"deadline": "30000 s"}
+
+    def rows(**site: Any) -> Any:
+        limits = {"sites": [{"provider": "owned", **site}]}
+        document = api.solve(scenario([job(**asked)], hardware={"owned": owned}, limits=limits), catalog()).document
+        assert [one["place"] for one in document["named"]] == ["hardware.owned[0]"]
+        return document["workloads"][0]["allocations"]
+
+    assert [row["provider"] for row in rows(power="100 kW")] == ["owned"]
+    assert [row["provider"] for row in rows(power="100 W")] == ["north"]  # one of its devices is rated 500 W
+    with pytest.raises(InputError) as caught:
+        rows(power="100 kW", region="rock-1")
+    assert caught.value.problems[0].hint == "did you mean rack-1?"
+    with pytest.raises(InputError, match="owned"):
+        api.solve(scenario([job()], limits={"sites": [{"provider": "owned", "power": "1 kW"}]}), catalog())
+
+
+def test_networks_of_sellers_that_are_left_out_are_no_warning() -> None:
+    unknown = {"inter_node_bytes_per_s_per_device": None}
+    shapes = [shape("north/one", **unknown), shape("south/one", **unknown)]
+    world = catalog([device()], shapes, [offer(), offer("south/one", 1.5, region="r2")])
+    for hardware, named in (({}, "north/one, south/one"), ({"exclude": ["south"]}, "north/one,")):
+        asked = scenario([job(deadline="30000 s")], hardware={"allow": ["pl*"], **hardware})
+        (told,) = (one for one in api.solve(asked, world).document["warnings"] if "network between" in one)
+        assert f"unknown for {named}" in told

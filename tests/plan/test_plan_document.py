@@ -247,6 +247,22 @@ def test_a_plan_that_the_verifier_refuses_is_not_handed_out(monkeypatch: pytest.
     assert {"does-not-fit", "wrong-memory"} <= {problem.reference for problem in caught.value.problems}
 
 
+@pytest.mark.parametrize("schedule", [None, "fixed", "elastic"])
+def test_the_earliest_finish_counts_from_the_beginning_of_the_plan(schedule: str | None) -> None:
+    """Not from the start of each job: plans with such jobs were refused by their own certificate."""
+    grid: dict[str, Any] = {"periods": "1 h", "horizon": "12 h"} if schedule else {}
+    jobs = [job("first", deadline="4 h"), job("late", start="2 h", deadline="10 h")]
+    if schedule:
+        jobs[1]["schedule"] = schedule
+    world = catalog()
+    asked = scenario(jobs, objective="time", limits={"max_devices": 6}, **grid)
+    document = solved(asked, world)
+    assert not errors(document, world)
+    assert document["status"] == "optimal"
+    last = max(row["finish_hours"] for workload in document["workloads"] for row in workload["allocations"])
+    assert document["certificate"]["latest_s"] == pytest.approx(3600 * last)
+
+
 # ---- the same every time
 
 TEXT = """\

@@ -11,10 +11,11 @@ import pytest
 
 from planner.errors import Place, Problem
 from planner.report import escape
+from planner.report.band_words import late_hours
 from planner.report.csv import render_plan
 from planner.report.html.cost import hours_table, workload_figure
 from planner.report.html.memory import REST, memory_figure
-from planner.report.html.timeline import finish_table, late_hours
+from planner.report.html.timeline import finish_table
 from planner.report.problems import findings
 from planner.report.text_plot import HEIGHT, scatter
 from tests.report.conftest import plan_named
@@ -28,12 +29,18 @@ def timed(**band: float) -> Document:
     time = {"margin": 1.3} if band else None
     known = {"time": time, "confidence": 0.75, "hours": {"p10": 90.0, "p90": 140.0, **band}}
     return {"start_hours": 10.0, "hours": 100.0, "finish_hours": 110.0, "deadline_hours": 200.0,
-            "error_band": known}  # fmt: skip
+            "runs": None, "error_band": known}  # fmt: skip
 
 
 def test_a_job_is_late_by_its_own_confidence() -> None:
     assert late_hours(timed(at_confidence=130.0)) == 140.0
     assert late_hours(timed()) == 110.0
+
+
+def test_a_job_that_may_pause_is_done_with_its_last_period() -> None:
+    """Its periods hold the margin already: the plan said a day after the last one, in which it has no machines."""
+    row = timed(at_confidence=130.0) | {"finish_hours": 150.0, "runs": [{"start_hours": 0.0, "end_hours": 150.0}]}
+    assert late_hours(row) == 150.0
 
 
 def test_slack_is_what_is_left_at_that_confidence() -> None:

@@ -131,3 +131,9 @@ def test_a_setting_takes_the_place_of_the_other_spelling() -> None:
     assert with_settings(hours, ["training[0].deadline=null"]).training[0].deadline_s == 720 * 3600
     served = with_settings(scenario(serving=[fleet(qpm=600)]), ["serving[0].requests=2 /s"]).serving[0]
     assert (served.requests_per_minute, served.requests_per_s) == (None, 2.0)
+
+
+def test_an_empty_list_of_sellers_is_told_how_to_rent_nothing() -> None:
+    with pytest.raises(InputError) as caught:
+        scenario([job()], hardware={"providers": []})
+    assert caught.value.problems[0].hint == 'leave the field out for all; to rent nothing: exclude: ["*"]'

@@ -21,6 +21,7 @@ from planner.analysis.frontier.sweep import TOO_CLOSE, Point, Trade, Value, best
 from planner.analysis.tighten import solve_within_targets
 from planner.candidates.holding import hold_times
 from planner.candidates.program import FloatArray, Program
+from planner.candidates.purchases import RUNS
 from planner.candidates.search import Candidates, places_in_whole, program_of, select
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
@@ -271,10 +272,11 @@ def _punctual(candidates: Candidates, sweep: Sweep) -> NDArray[np.bool_]:
     """Columns that keep the deadlines that are not swept: ways may have been listed with more patience."""
     program, kept = candidates.program, np.ones(candidates.program.column_count, dtype=bool)
     for task in program.tasks:
-        question = candidates.questions.get(task.name)
-        if isinstance(question, TrainingQuestion) and sweep.workload not in (None, task.name):
+        name = task.name.removeprefix(RUNS)
+        question = candidates.questions.get(name)
+        if isinstance(question, TrainingQuestion) and sweep.workload not in (None, name):
             part = slice(task.first, task.stop)
-            kept[part] = deadline_s(candidates, task.name)[part] <= question.job.deadline_s
+            kept[part] = deadline_s(candidates, name)[part] <= question.job.deadline_s
     return kept
 
 
@@ -293,6 +295,7 @@ def deadline_s(candidates: Candidates, workload: str | None) -> FloatArray:
     held = hold_times(candidates.scenario, candidates.questions, candidates.tables)
     sizes = np.cumsum([0, *(len(table) for table in candidates.tables.values())])
     starts = dict(zip(candidates.tables, sizes.tolist()))
+    starts_s = {job.name: job.start_s for job in candidates.scenario.training}
     for task in program.tasks:
         table = candidates.tables.get(task.name)
         if isinstance(table, TrainingTable) and workload in (None, task.name):
@@ -300,7 +303,10 @@ def deadline_s(candidates: Candidates, workload: str | None) -> FloatArray:
             rows = candidates.rows[part]
             way = starts[task.name] + rows
             begun = program.finish_s[part] - table.finish_s[rows] - held["wait_s"][way]  # a start that may be chosen
-            least[part] = np.maximum(begun, 0.0) + held["hold_s"][way]
+            least[part] = np.maximum(begun - starts_s[task.name], 0.0) + held["hold_s"][way]
+        elif task.name.startswith(RUNS) and workload in (None, name := task.name.removeprefix(RUNS)):
+            part = slice(task.first, task.stop)  # periods that a job which may pause runs in
+            least[part] = program.finish_s[part] - starts_s[name]
     return least
 
 

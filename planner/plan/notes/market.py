@@ -80,6 +80,13 @@ def _own_contract(offer: Offer, scenario: Scenario, catalog: Catalog, *, used: b
             f"{name} is used though hardware.providers or exclude leaves {offer.provider} out: they say whom one rents "
             "from anew, and a contract of your own is there; taken out of hardware.contracts, it is not used"
         )
+    sold = {one.region for one in catalog.offers if one.provider == offer.provider and not is_own_contract(one)}
+    near = closest(offer.region, sorted(sold)) if offer.region not in sold else []
+    if near:
+        yield (
+            f"{name}: no other offer of {offer.provider} is in {offer.region}, so that it counts as a place by itself, "
+            f"apart from what is rented there; did you mean {' or '.join(near)}?"
+        )
     for index, quota in enumerate(hardware.quotas):
         room = quota.max_shapes != 0 and (quota.max_devices is None or quota.max_devices >= site.shape.devices)
         if quota.price_model is None and quota_matches(site, quota) and not room:

@@ -27,8 +27,7 @@ def point_row(candidates: Candidates, solution: Solution, document: PlanDocument
     """
     program, summary = candidates.program, document["summary"]
     used = solution.units > 0
-    jobs = [part for task in program.tasks if task.kind == "training" for part in range(task.first, task.stop)]
-    finish = [float(program.finish_s[column]) for column in jobs if used[column]]
+    last_s = float(program.finish_s[used].max(initial=0.0))
     scenario = candidates.scenario  # where carbon plays no part, offers may be in places whose grid is unknown
     counted = "carbon" in scenario.objective or scenario.limits.carbon_g is not None
     carbon_mg = sum(int(u) * int(c) for u, c in zip(solution.units[used], program.carbon_mg[used]))
@@ -42,7 +41,7 @@ def point_row(candidates: Candidates, solution: Solution, document: PlanDocument
         "gap": summary["gap"],
         "devices": devices,
         "device_hours": hours,
-        "finish_hours": max(finish) / 3600.0 if finish else None,
+        "finish_hours": last_s / 3600.0 if last_s else None,
         "carbon_kg": carbon_mg / 1e6 if counted else None,
         "workloads": [workload_row(workload) for workload in document["workloads"]],
         "contracts": [row.copy() for row in document["contracts"]],

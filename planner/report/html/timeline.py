@@ -31,14 +31,6 @@ def trained(document: PlanDocument) -> list[tuple[TrainingWorkload, TrainingAllo
     return list(found.values())
 
 
-def late_hours(row: TrainingAllocation) -> float:
-    """Finish at the confidence asked for; the finish itself where no band is known.  [h] after the begin"""
-    band = row["error_band"]
-    if band["time"] is None:
-        return row["finish_hours"]
-    return row["finish_hours"] - row["hours"] + band["hours"]["at_confidence"]
-
-
 def _deadlines(rows: list[tuple[TrainingWorkload, TrainingAllocation]]) -> Chart:
     runs, limits, ends = [], [], []
     for place, (_, row) in enumerate(rows):
@@ -68,7 +60,7 @@ def _deadlines(rows: list[tuple[TrainingWorkload, TrainingAllocation]]) -> Chart
 
 def _whiskers(rows: list[tuple[TrainingWorkload, TrainingAllocation]]) -> Series:
     """From the p10 to the p90 of each finish."""
-    known = [(place, row) for place, (_, row) in enumerate(rows) if row["error_band"]["time"] is not None]
+    known = [(place, row) for place, (_, row) in enumerate(rows) if row["error_band"]["time"] and not row["runs"]]
     spans = [(place, row["finish_hours"] / _DAY, *_spread(row)) for place, row in known]
     return Series(
         name="error band, p10 to p90",
@@ -99,7 +91,7 @@ def finish_table(document: PlanDocument) -> Grid:
 
 
 def _finish_row(workload: TrainingWorkload, row: TrainingAllocation) -> list[str]:
-    late, due, band = late_hours(row), row["deadline_hours"], row["error_band"]
+    late, due, band = bands.late_hours(row), row["deadline_hours"], row["error_band"]
     at = f" ({bands.percentile(band['confidence'])})" if band["time"] is not None else ""
     return [
         workload["name"],
