@@ -254,8 +254,8 @@ def write_bytes(path: StrPath, data: bytes) -> None:
     """Write a file whole or not at all; folders on the way are made. `OutputError` otherwise."""
     name = os.fspath(path)
     try:
-        target = Path(os.path.realpath(name))  # a link stays a link, its target is replaced
-        mode = _replaceable_mode(target)
+        target = _target_of(name)
+        mode = _replaceable_mode(target, name)
         _demand_no_input(target, name)
         target.parent.mkdir(parents=True, exist_ok=True)
         sweep_stale(target.parent)
@@ -268,6 +268,23 @@ def write_bytes(path: StrPath, data: bytes) -> None:
         raise _unwritable(name, error) from None
     except ValueError:
         raise OutputError.of("not-written", f"{name!r} is no file name", hint="choose another with --out") from None
+
+
+def demand_file_name(path: StrPath) -> None:
+    """Refuse, before anything is worked out, a name under which no file can be written: a folder, say.
+
+    Raises
+    ------
+    OutputError
+        It is none.
+    """
+    name = os.fspath(path)
+    try:
+        if name.endswith(os.sep):
+            raise _taken(name, folder=True)
+        _replaceable_mode(_target_of(name), name)
+    except (OSError, ValueError):  # writing tells more
+        return
 
 
 class LineFile:
@@ -458,15 +475,32 @@ def _neighbours(name: str) -> str:
     return "in that folder: " + ", ".join(names[:6]) if names and path.suffix else "check the path"
 
 
-def _replaceable_mode(target: Path) -> int | None:
+def _target_of(name: str) -> Path:
+    """Where a file is written: a link stays a link, its target is replaced."""
+    if not name:
+        raise OutputError.of("not-written", "the name of the file to write is empty", hint=_NAMED)
+    return Path(os.path.realpath(name))
+
+
+def _taken(name: str, *, folder: bool) -> OutputError:
+    kind, hint = ("a folder", "name a file in it") if folder else ("no regular file", _NAMED)
+    problem = Problem(
+        reference="not-written",
+        message=f"{name} could not be written: it is {kind}",
+        places=(Place(file=name),),
+        hint=hint,
+    )
+    return OutputError(problem)
+
+
+def _replaceable_mode(target: Path, name: str) -> int | None:
     """Rights of the file to be replaced, None when there is none yet."""
     try:
         status = target.stat()
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(status.st_mode):
-        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-        raise OSError(errno.EEXIST, f"the name is taken by {kind}")
+        raise _taken(name, folder=stat.S_ISDIR(status.st_mode))
     return stat.S_IMODE(status.st_mode)
 
 
@@ -511,6 +545,7 @@ def _alive(pid: int) -> bool:
     return True
 
 
+_NAMED = "name a file; on the command line - is stdout"
 _ELSEWHERE = "is it yours to write, and is there room? choose another place"
 
 

@@ -37,6 +37,7 @@ class Checked:
     problems: list[Problem]  # errors; a warning alone: it holds, and is not proven
     standing: Standing
     unchecked: bool = False  # the problems are why nothing could be looked at
+    listed: Candidates | None = None  # every way of its scenario, where the check came that far
 
     @property
     def holds(self) -> bool:
@@ -107,7 +108,7 @@ def check(document: PlanDocument, catalog: Catalog | None = None, *, thorough: b
         standing = replace(standing, proven=not wrong, problems=wrong)
     if problems:  # the plan stands, what it says of its proof does not: what is proven is told all the same
         standing = replace(standing, proven=False, problems=[*problems, *standing.problems])
-    return Checked(document=document, problems=standing.all_problems(), standing=standing)
+    return Checked(document=document, problems=standing.all_problems(), standing=standing, listed=listed)
 
 
 def _mixes_in(document: PlanDocument) -> dict[str, Any]:
@@ -166,11 +167,16 @@ def shown(document: PlanDocument, catalog: Catalog | None = None) -> tuple[PlanD
 
     Reports say "proven" of nothing else. What does not hold is shown as not proven, and refused by `plan verify`.
     """
+    return looked_at(document, catalog).shown()
+
+
+def looked_at(document: PlanDocument, catalog: Catalog | None = None) -> Checked:
+    """A document that was read, after the check that showing it wants; where none is possible, why."""
     try:
-        return check(document, catalog, thorough=False).shown()
+        return check(document, catalog, thorough=False)
     except PlanError as error:
         unknown = unknown_standing(document, unchecked=True)
-        return Checked(document=document, problems=list(error.problems), standing=unknown, unchecked=True).shown()
+        return Checked(document=document, problems=list(error.problems), standing=unknown, unchecked=True)
 
 
 def to_show(plan: PlanLike, catalog: Catalog | None = None) -> PlanDocument:

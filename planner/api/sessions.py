@@ -165,6 +165,7 @@ class Session:
         tie_tolerance: float = SHARE,
         workers: int = 1,
         candidates: Candidates | None = None,
+        known: Candidates | None = None,
     ) -> None:
         self.scenario: Scenario = scenario_of(scenario)
         self.catalog: Catalog = catalog or catalog_of(self.scenario)
@@ -175,7 +176,7 @@ class Session:
         self._listing: Deadline | None = None
         self._begin(lists=True)
         began_s = time.process_time()
-        self.candidates: Candidates = candidates or self._first_listed()
+        self.candidates: Candidates = candidates or self._first_listed(known)
         self.listed_s = time.process_time() - began_s  # of a processor, to list the ways
         self.solved_s = self.listed_s  # and to solve, once that is done
         self._answer: Answer | None = None
@@ -188,13 +189,13 @@ class Session:
         if limit is not None and (lists or not shared):
             self._listing = limit.portion(1.0 / LATEST if lists and not shared else LISTING_SHARE)
 
-    def _first_listed(self) -> Candidates:
+    def _first_listed(self, known: Candidates | None) -> Candidates:
         """The ways of the scenario; under a time limit also how long a plan takes to be written down."""
         limit: Deadline | None = self.options["time_limit_s"]
         if limit is None:
-            return self._listed(self.scenario, 1, self.catalog)
+            return self._listed(self.scenario, 1, self.catalog, known)
         before_s, worked_s = limit.clock(), time.process_time()
-        found = self._listed(self.scenario, 1, self.catalog)
+        found = self._listed(self.scenario, 1, self.catalog, known)
         took_s, worked_s = limit.clock() - before_s, time.process_time() - worked_s
         busy = max(took_s / worked_s, 1.0) if worked_s > TELLING_S else 1.0
         parts = max(len(self.scenario.workloads) / AT_ONCE, 1.0)

@@ -51,7 +51,7 @@ class ColumnFacts:
         """What it takes of a limit that holds at every moment."""
         if self.phases:
             return max(coefficient(phase) for phase in self.phases)
-        return sum(coefficient(group) for group in self.groups or (self,))
+        return sum(coefficient(group) for group in self.groups) if self.groups else coefficient(self)
 
 
 Coefficient = Callable[[ColumnFacts], int]

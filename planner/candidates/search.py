@@ -273,7 +273,7 @@ def program_of(
     facts: list[ColumnFacts] = []
     for workload in scenario.workloads:
         table, first = tables[workload.name], len(facts)
-        facts += [_column_facts(len(tasks), table, row, catalog) for row in range(len(table))]
+        facts += _facts_of(len(tasks), table, catalog)
         tasks.append(_task(workload, table, first, len(facts)))
     rows = np.concatenate([np.arange(len(table), dtype=np.int64) for table in tables.values()])
     if scenario.scheduled:
@@ -401,22 +401,25 @@ def _with_rates(whole: Program, tables: Mapping[str, Table]) -> Program:
     return replace(whole, **arrays)
 
 
-def _column_facts(task: int, table: Table, row: int, catalog: Catalog) -> ColumnFacts:
-    site, nodes = table.sites[row], int(table.nodes[row])
-    hours = float(table.finish_s[row]) / 3600.0 if isinstance(table, TrainingTable) else table.hours(row)
-    whole = ColumnFacts(
-        task=task,
-        site=site,
-        nodes=nodes,
-        cost_microusd=table.cost_microusd[row],
-        carbon_mg=round(carbon_mg_per_hour(site, catalog) * nodes * hours),
-    )
-    if not isinstance(table, TrainingTable):
-        return whole
-    if row in table.switches:
-        return _switched_facts(whole, table, table.switches[row], catalog)
-    mixed = table.mixes.get(row)
-    return whole if mixed is None else _mixed_facts(whole, mixed)
+def _facts_of(task: int, table: Table, catalog: Catalog) -> list[ColumnFacts]:
+    """What limits may ask of each row of a table."""
+    if isinstance(table, TrainingTable):
+        hours = (table.finish_s / 3600.0).tolist()
+    else:
+        hours = [table.hours(row) for row in range(len(table))]
+    per_hour = {id(site): carbon_mg_per_hour(site, catalog) for site in table.sites}
+    facts = [
+        ColumnFacts(
+            task=task, site=site, nodes=nodes, cost_microusd=cost, carbon_mg=round(per_hour[id(site)] * nodes * run)
+        )
+        for site, nodes, cost, run in zip(table.sites, table.nodes.tolist(), table.cost_microusd, hours)
+    ]
+    if isinstance(table, TrainingTable):
+        for row, mixed in table.mixes.items():
+            facts[row] = _mixed_facts(facts[row], mixed)
+        for row, switch in table.switches.items():
+            facts[row] = _switched_facts(facts[row], table, switch, catalog)
+    return facts
 
 
 def _switched_facts(whole: ColumnFacts, table: TrainingTable, switch: Switch, catalog: Catalog) -> ColumnFacts:

@@ -125,17 +125,18 @@ def _asked_again(
     frame: Frame, plan: str, further: dict[str, Any], workload: str | None, deadline: Deadline | None
 ) -> tuple[PlanDocument, int, dict[str, Any]]:
     """A plan file, whose question is listed again but not solved again, and the answers to what else is asked."""
-    from planner import api
-    from planner.api.checking import scenario_in
-    from planner.cli.stale import as_proven, fresh
+    from planner.api.checking import allows_suspect, looked_at, scenario_in
+    from planner.api.sessions import Session
+    from planner.cli.stale import fresh, told
     from planner.plan.reading import read_plan
 
     document = read_plan(plan)
     _, catalog = fresh(frame, document, hardware=None, allow_stale=False)
-    document = as_proven(frame, document, catalog)
-    suspect = bool(document["certificate"] and document["certificate"]["allow_suspect"])
     with frame.progress(f"listing the ways of {document['name']}"):
-        session = api.session(scenario_in(document), catalog, allow_suspect=suspect, time_limit_s=deadline)
+        checked = looked_at(document, catalog)
+        document = told(frame, checked)
+        asked: dict[str, Any] = {"allow_suspect": allows_suspect(document), "known": checked.listed}
+        session = Session(scenario_in(document), catalog, time_limit_s=deadline, **asked)
     return document, 0, _answered(frame, session, workload, further, deadline)
 
 

@@ -164,4 +164,4 @@ def register(app: typer.Typer) -> None:
         "plan export torchrun .plan/llama.plan.json",
         "plan export slurm scenarios/llama.yaml --workload pretrain-8b --out jobs/",
     )
-    command(app, "export", examples=examples)(export)
+    command(app, "export", examples=examples, folder=True)(export)

@@ -153,7 +153,7 @@ _SHARED: dict[str, tuple[Any, Any]] = {
 
 
 def command(
-    app: typer.Typer, name: str, *, examples: tuple[str, str], renews: bool = False
+    app: typer.Typer, name: str, *, examples: tuple[str, str], renews: bool = False, folder: bool = False
 ) -> Callable[[Callable[..., Any]], Any]:
     """Register `function(frame, ...)` as a command; the examples end its help and are run by a test.
 
@@ -167,26 +167,31 @@ def command(
         Two whole command lines.
     renews
         What it writes takes the place of what it was read from before; else --out never replaces what was read.
+    folder
+        --out may name a folder, too; else that is refused before anything is worked out.
     """
     epilog = "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        framed = _framed(function, renews=renews)
+        framed = _framed(function, renews=renews, folder=folder)
         app.command(name, cls=Command, epilog=epilog, no_args_is_help=False)(framed)
         return function
 
     return register
 
 
-def _framed(function: Callable[..., Any], *, renews: bool) -> Callable[..., Any]:
+def _framed(function: Callable[..., Any], *, renews: bool, folder: bool) -> Callable[..., Any]:
     @functools.wraps(function)
     def run(*arguments: Any, **values: Any) -> None:
         frame = Frame(**{key: values.pop(key) for key in _SHARED})
         with guarded(frame):
             demand_memory()
-            from planner.files import output_at, outside_allowed
+            from planner.files import demand_file_name, output_at, outside_allowed
 
-            with outside_allowed(frame.allow_outside), output_at(None if renews else values.get("out")):
+            out = values.get("out")
+            if out is not None and out != "-" and not folder:
+                demand_file_name(out)
+            with outside_allowed(frame.allow_outside), output_at(None if renews else out):
                 function(frame, *arguments, **values)
 
     own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]

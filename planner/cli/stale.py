@@ -12,6 +12,7 @@ from planner.cli.frame import Frame
 from planner.errors import InputError, Place
 
 if TYPE_CHECKING:
+    from planner.api.checking import Checked
     from planner.catalog.model import Catalog
     from planner.plan.model.plan import PlanDocument
     from planner.scenario.schema import Scenario
@@ -80,9 +81,24 @@ def as_proven(frame: Frame, document: PlanDocument, catalog: Catalog | None = No
     file
         That warnings name; empty: none.
     """
-    from planner.api.checking import shown
+    from planner.api.checking import looked_at
 
-    document, warnings = shown(document, catalog)
+    return told(frame, looked_at(document, catalog), file=file)
+
+
+def told(frame: Frame, checked: Checked, *, file: str = "") -> PlanDocument:
+    """What was checked as far as it is proven; a warning on stderr where that is less than it says.
+
+    Parameters
+    ----------
+    frame
+        Where warnings go.
+    checked
+        A document after its check.
+    file
+        That warnings name; empty: none.
+    """
+    document, warnings = checked.shown()
     for warning in warnings:
         frame.warn(replace(warning, places=(Place(file=file),)) if file else warning)
     return document

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import fields, is_dataclass
+from functools import cache
 from hashlib import blake2b
+from struct import pack
 from typing import Any, TypeVar
 
 import numpy as np
@@ -93,10 +95,10 @@ def _collect(thing: Any, parts: list[bytes]) -> None:
     if isinstance(thing, np.ndarray):
         parts.append(b"%d:" % thing.size + thing.astype(np.float64, copy=False).tobytes())
     elif isinstance(thing, float | int | np.number):
-        parts.append(b"1:" + np.float64(thing).tobytes())
-    elif is_dataclass(thing):
-        for field in fields(thing):
-            _collect(getattr(thing, field.name), parts)
+        parts.append(b"1:" + pack("=d", thing))
+    elif (names := _names(type(thing))) is not None:  # type: ignore[arg-type]
+        for name in names:
+            _collect(getattr(thing, name), parts)
     elif isinstance(thing, tuple | list):
         parts.append(b"(%d" % len(thing))
         for each in thing:
@@ -111,11 +113,17 @@ def _collect(thing: Any, parts: list[bytes]) -> None:
         raise TypeError(f"no figures are known of a {type(thing).__name__}")
 
 
+@cache
+def _names(kind: type) -> tuple[str, ...] | None:
+    """Names of the fields of a dataclass; None for what is none."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+
+
 def _size(answer: Any) -> int:
     if isinstance(answer, np.ndarray):
         return answer.nbytes
-    if is_dataclass(answer):
-        return sum(_size(getattr(answer, field.name)) for field in fields(answer))
+    if (names := _names(type(answer))) is not None:  # type: ignore[arg-type]
+        return sum(_size(getattr(answer, name)) for name in names)
     if isinstance(answer, dict):
         return sum(map(_size, answer.values()))
     return sum(map(_size, answer)) if isinstance(answer, tuple | list) else 8

@@ -142,27 +142,27 @@ def _carry(model: Model, scope: Scope, task: Task, columns: IntArray, place: Int
         # some replica is in use when there is demand, so the smallest class is a constant
         need += task.spare_replicas * steps[0]
         flags = model.add("v", np.ones(len(steps) - 1), integer=True)
-        for upper, lower in zip(flags[1:], flags[:-1]):
-            model.line("class", [upper, lower], [1.0, -1.0], high=0.0)
-        for column, rank in zip(columns, classes):
-            if rank > 0:
-                model.line("class", [place[column], flags[rank - 1]], [1.0, -float(scope.upper[column])], high=0.0)
+        above = classes > 0
+        each = np.concatenate([flags[1:], place[columns[above]]])
+        only_with = np.concatenate([flags[:-1], flags[classes[above] - 1]])
+        most = np.concatenate([np.ones(len(flags[1:])), scope.upper[columns[above]]])
+        pairs, values = np.column_stack([each, only_with]), np.column_stack([np.ones(len(each)), -most])
+        model.add_lines("class", 2 * np.arange(len(each) + 1), pairs.ravel(), values.ravel(), high=0.0)
         variables += [int(flag) for flag in flags]
         coefficients = [*coefficients, *(-task.spare_replicas * step for step in steps[1:])]
     at_least(model, "carry", variables, coefficients, need)
 
 
-def _replica_classes(scope: Scope, columns: IntArray) -> tuple[list[Fraction], list[int]]:
+def _replica_classes(scope: Scope, columns: IntArray) -> tuple[list[Fraction], IntArray]:
     """Steps between the distinct capacities of one replica, ascending, and the rank of each column."""
     program = scope.program
-    each = [
-        Fraction(int(program.capacity_micro_per_s[column, 0]), max(int(program.replicas[column]), 1))
-        for column in columns
-    ]
+    both = np.column_stack([program.capacity_micro_per_s[columns, 0], np.maximum(program.replicas[columns], 1)])
+    pairs, pair_of = np.unique(both, axis=0, return_inverse=True)
+    each = [Fraction(capacity, replicas) for capacity, replicas in pairs.tolist()]
     distinct = sorted(set(each)) or [Fraction(0)]
     steps = [distinct[0], *(high - low for low, high in pairwise(distinct))]
     rank = {value: number for number, value in enumerate(distinct)}
-    return steps, [rank[value] for value in each]
+    return steps, np.array([rank[value] for value in each], dtype=np.int64)[pair_of.reshape(-1)]
 
 
 def _limits(model: Model, scope: Scope, place: IntArray) -> None:

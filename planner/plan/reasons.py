@@ -117,8 +117,9 @@ def cheapest_by(
         rows = [row for row in rows if row not in table.mixes and row not in table.switches]
     best: dict[str, tuple[int, bool, int]] = {}
     for row in rows:
-        site, cost = table.sites[row], workload_cost(candidates, task, row)
-        known = best.get(kind(site))
+        site, cost = table.sites[row], _whole_cost(task, table, row)
+        name = kind(site)
+        known = best.get(name)
         if known is not None and cost > known[0]:
             continue
         if among is not None and row not in among:
@@ -127,7 +128,7 @@ def cheapest_by(
             continue
         unsure = _unsure(table, row)
         if known is None or (cost, unsure) < known[:2]:
-            best[kind(site)] = (cost, unsure, row)
+            best[name] = (cost, unsure, row)
     return {
         name: Cheapest(cost, row, int(table.nodes[row]) * _units(task, table, row), unsure)
         for name, (cost, unsure, row) in best.items()
@@ -168,10 +169,13 @@ def workload_cost(candidates: Candidates, task: Task, row: int) -> int:
     row
         Of its table.
     """
-    table = candidates.tables[task.name]
+    return _whole_cost(task, candidates.tables[task.name], row)
+
+
+def _whole_cost(task: Task, table: TrainingTable | ServingTable, row: int) -> int:
     if isinstance(table, ServingTable):
         return table.alone_cost_microusd(row)
-    return table.cost_microusd[row] * _units(task, table, row)
+    return table.cost_microusd[row] * task.count
 
 
 def _units(task: Task, table: TrainingTable | ServingTable, row: int) -> int:

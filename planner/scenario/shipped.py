@@ -133,10 +133,18 @@ def _is_there(name: str) -> bool:
         return False
 
 
+def _is_folder(name: str) -> bool:
+    try:
+        return Path(name).is_dir() and name != ""
+    except (OSError, ValueError):
+        return False
+
+
 def _unknown(name: str) -> InputError:
     near = closest(name[:100], shipped_names())
     hint = f"did you mean {' or '.join(near)}?" if near else "plan scenarios lists those that ship; or name a file"
-    message = f"there is no file {name[:100]!r}, and no scenario ships by that name"
+    there = f"{name!r} is a folder" if _is_folder(name) else f"there is no file {name[:100]!r}"
+    message = f"{there}, and no scenario ships by that name"
     error = InputError.of("unknown-scenario", message, hint=hint)
     assert isinstance(error, InputError)
     return error

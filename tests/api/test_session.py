@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from planner import api
 from planner.candidates import evaluated
 from planner.candidates.search import Candidates
+from planner.cli.main import main
 from tests.tiers import sampled
 
 ROOT = Path(__file__).parents[2]
@@ -162,3 +164,15 @@ def test_the_program_is_solved_once_for_all_questions(llama: api.Session, monkey
     session.break_even()
     session.solve()
     assert len(solved) == once
+
+
+def test_a_plan_file_is_asked_further_with_its_ways_listed_once(
+    listed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Break-even prices of a plan file listed every way twice: to check the plan, and to ask on."""
+    api.solve("gpt2-xl").write(tmp_path / "a.plan.json")
+    listed.clear()
+    monkeypatch.setattr(sys, "argv", ["plan", "explain", str(tmp_path / "a.plan.json"), "--break-even", "-q"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, listed) == (0, ["gpt2-xl"])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from planner import files
+from planner.api import sessions
 from planner.errors import OutputError
 from tests.cli.conftest import Run
 
@@ -62,3 +63,28 @@ def test_only_what_is_read_in_the_block_is_kept(tmp_path: Path) -> None:
     with files.output_at("\0"):
         files.read_text(one)
     files.write_text(one, "d")
+
+
+@pytest.mark.parametrize("out", ["kept", "new/", "", "fifo"])
+@pytest.mark.parametrize("line", ["solve gpt2-xl", "report gpt2-xl -o html", "frontier gpt2-xl --over deadline"])
+def test_a_name_that_is_no_file_is_refused_before_any_work(
+    line: str, out: str, here: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Minutes of solving were lost to `--out FOLDER`, which was refused when the plan was to be written."""
+    (here / "kept").mkdir()
+    os.mkfifo(here / "fifo")
+    monkeypatch.setattr(sessions, "enumerate_candidates", lambda *_, **__: pytest.fail("listed all the same"))
+    answer = run(*line.split(), "--out", out)
+    assert (answer.code, answer.out) == (8, ""), answer.err
+    assert {"kept": "it is a folder", "new/": "it is a folder", "": "is empty", "fifo": "no regular file"}[
+        out
+    ] in answer.err
+    assert "room?" not in answer.err
+    assert not (here / "new").exists()
+    assert list((here / "kept").iterdir()) == []
+
+
+def test_launch_files_go_into_a_folder(here: Path, run: Run) -> None:
+    (here / "kept").mkdir()
+    assert run("export", "torchrun", "gpt2-xl", "--out", "kept/").code == 0
+    assert list((here / "kept").iterdir())

@@ -107,6 +107,13 @@ def test_an_unknown_name_gives_the_nearest(given: str, hint: str) -> None:
     assert len(problem.message) < 300
 
 
+def test_a_folder_is_called_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scenarios").mkdir()
+    with pytest.raises(InputError, match="'scenarios' is a folder, and no scenario ships by that name"):
+        load_scenario("scenarios")
+
+
 def test_paths_are_no_names() -> None:
     for path in ("llama.yaml", "./llama", "scenarios/llama", "a.yml", "x.json"):
         assert not is_name(path)
