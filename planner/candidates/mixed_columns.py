@@ -38,7 +38,9 @@ def with_named_mixes(candidates: Candidates, named: Mapping[str, Sequence[Named]
         else with_mixes(_table(candidates.median_tables[name]), candidates.spaces[name], mixes)
         for name, mixes in more.items()
     }
-    return replace(with_tables(candidates, tables, {}), median_tables={**candidates.median_tables, **median})
+    mixed = with_tables(candidates, tables, {})  # which has more columns, and others for no rates
+    median = {**candidates.median_tables, **median}
+    return replace(mixed, rerated=candidates.rerated, median_tables=median)
 
 
 def _table(table: object) -> TrainingTable:

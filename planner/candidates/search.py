@@ -71,6 +71,7 @@ class Candidates:
     cut: tuple[str, ...] = ()  # workloads of which only some ways were looked at, for lack of time: nothing is proven
     tie_share: float = SHARE  # of the cost, within which costs are equal
     recall: Recall = field(default_factory=Recall)  # what the estimates answered on the way
+    rerated: int = 0  # columns fewer than were listed, since rates are others than they were listed with
     unlisted: int | None = None  # bound of the criterion for mixes that are not among the ways; None: none matters
 
     @property
@@ -81,8 +82,8 @@ class Candidates:
 
     @property
     def columns_before(self) -> int:
-        """Columns before pruning."""
-        return self.whole.column_count
+        """Columns before pruning, as they were listed."""
+        return self.whole.column_count + self.rerated
 
     def to_frame(self, kind: str | None = None) -> Any:
         """One row a way to run a workload, cheapest first, as a pandas DataFrame.
@@ -365,6 +366,7 @@ def with_tables(candidates: Candidates, tables: Mapping[str, Table], tasks: Mapp
         candidates,
         tables=merged,
         whole=whole,
+        rerated=candidates.columns_before - whole.column_count,
         whole_rows=built.rows,
         program=restrict(whole, np.isin(np.arange(whole.column_count), kept))[0],
         rows=built.rows[kept],

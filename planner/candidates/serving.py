@@ -318,7 +318,7 @@ class _Alone:
         Nodes that contracts pay cost nothing here, however many: any rate will do.
         """
         unit = self.unit[rows]
-        units = np.where(unit > 0, np.floor(most / np.maximum(unit, 1e-300) * (1 + 1e-12)), np.inf)
+        units = np.where(unit > 0, np.floor(most / np.where(unit > 0, unit, 1.0) * (1 + 1e-12)), np.inf)
         sharing = units * self.replicas[rows] - self.spares
         rate = self.demand / MICRO / np.maximum(sharing, 1)
         able = (sharing > 0) & (units >= self.least[rows]) & (rate <= self.most[rows])

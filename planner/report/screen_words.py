@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -239,8 +240,13 @@ def hardware(workload: Workload) -> str:
     rows = rows_of(workload)
     if not any("shared" in row for row in rows):
         then = {_switch(row): f", then {_nodes(row)} on demand" for row in rows if follows(row)}
-        names = [(row, f"{_nodes(row)} {device_name(row['device'])}") for row in rows if not follows(row)]
-        return more_of([name + then.get(_switch(row), "") for row, name in names])
+        counts: Counter[tuple[Any, ...]] = Counter()  # what runs at the same time is had together
+        for row in rows:
+            if not follows(row):
+                what = row["devices_per_shape"], row["device"], then.get(_switch(row), "")
+                counts[(*what, row["start_hours"], row["end_hours"])] += row["count"]
+        names = [(_times(count, size), device, after) for (size, device, after, *_), count in counts.items()]
+        return more_of([f"{times} {device_name(device)}{after}" for times, device, after in names])
     amounts: dict[str, list[str]] = {}  # "1 × 8 + 4 H100 SXM 80 GB": a node of its own, devices of shared ones
     for row in sorted(rows, key=lambda row: "shared" in row):
         text = f"{row['devices']:,}" if "shared" in row else _nodes(row)
@@ -249,9 +255,12 @@ def hardware(workload: Workload) -> str:
 
 
 def _nodes(row: Held) -> str:
+    return _times(row["count"], row["devices_per_shape"])
+
+
+def _times(count: int, size: int) -> str:
     """ "2 × 8", or "2 ×" where a node has one device."""
-    size = row["devices_per_shape"]
-    return f"{row['count']:,} × {size}" if size > 1 else f"{row['count']:,} ×"
+    return f"{count:,} × {size}" if size > 1 else f"{count:,} ×"
 
 
 def shared_line(document: PlanDocument) -> str:

@@ -32,6 +32,41 @@ def test_a_program_with_other_rates_is_the_one_built_anew() -> None:
         assert alike(getattr(changed.whole, field.name), getattr(anew.program, field.name)), field.name
 
 
+DAY = """
+schema: plan/v1
+name: day
+horizon: 12 months
+serving:
+  - name: chat
+    model: llama-3.1-70b
+    weights: fp8
+    requests: 10 /s
+    load_profile: day.csv
+    autoscaling: {start_up: 10 min}
+    input_tokens: {mean: 1500, p95: 4000}
+    output_tokens: {mean: 400, p95: 1000}
+    slo: {ttft_p95: 1.5 s, tpot_p95: 50 ms}
+hardware:
+  allow: [tpu-v6e, h100-sxm-80gb, l40s]
+  providers: [gcp, aws, azure]
+  pricing: [on_demand, commitment_1y]
+"""
+
+
+def test_columns_are_told_as_they_were_listed(tmp_path: Path) -> None:
+    """Exact rates leave fewer columns of a calendar: a new plan told of those, and its own check refused it."""
+    weights = "".join(f"{hour},{0.2 + hour % 12 / 8:.3f}\n" for hour in range(24))
+    (tmp_path / "day.csv").write_text(f"hour,weight\n{weights}")
+    (tmp_path / "day.yaml").write_text(DAY)
+    found = api.enumerate_candidates(api.load_scenario(tmp_path / "day.yaml"))
+    table, question = found.tables["chat"], found.questions["chat"]
+    assert isinstance(table, ServingTable)
+    assert isinstance(question, ServingQuestion)
+    changed = with_tables(found, {"chat": table.exactly(question, np.flatnonzero(table.open_rows)[:60].tolist())}, {})
+    assert changed.whole.column_count < found.whole.column_count
+    assert changed.columns_before == found.columns_before
+
+
 def alike(one: Any, other: Any) -> bool:
     """Whether two parts of a program hold the same."""
     if isinstance(one, np.ndarray):

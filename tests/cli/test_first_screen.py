@@ -15,7 +15,7 @@ from planner.report.band_words import known_from
 from planner.report.plan import render_first
 from planner.report.plan_view import SECTIONS
 from planner.report.screen import MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY
-from planner.report.screen_words import decided
+from planner.report.screen_words import decided, hardware
 from planner.report.serving_words import latency_block
 from planner.units import parse_money
 from tests.cli.conftest import Run
@@ -54,6 +54,16 @@ def test_it_names_every_workload_its_cost_and_the_total(name: str) -> None:
     assert f"${document['summary']['cost_usd']:,.0f}" in text
     for workload in document["workloads"]:
         assert workload["name"] in text
+
+
+@pytest.mark.parametrize(("ends", "told"), [([720.0] * 3, "3 ×"), ([24.0, 48.0, 48.0], "1 ×")])
+def test_machines_of_one_kind_that_run_at_once_are_had_together(ends: list[float], told: str) -> None:
+    """An autoscaled fleet of five machines, a row for each level of its load, was told as one."""
+    fleet: Any = json.loads(json.dumps(plan_named("chat-fleet")["workloads"][0]))
+    row = fleet["allocations"][0]
+    fleet["allocations"] = [{**row, "count": 1, "level": level, "end_hours": end} for level, end in enumerate(ends)]
+    assert hardware(fleet).startswith(f"{told} ")
+    assert hardware(fleet).count("×") == 1 + (len(set(ends)) > 1)
 
 
 def test_four_workloads_with_warnings_still_fit() -> None:
