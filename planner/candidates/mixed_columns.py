@@ -39,8 +39,7 @@ def with_named_mixes(candidates: Candidates, named: Mapping[str, Sequence[Named]
         for name, mixes in more.items()
     }
     mixed = with_tables(candidates, tables, {})  # which has more columns, and others for no rates
-    median = {**candidates.median_tables, **median}
-    return replace(mixed, rerated=candidates.rerated, median_tables=median)
+    return replace(mixed, rerated=candidates.rerated, median_tables={**candidates.median_tables, **median})
 
 
 def _table(table: object) -> TrainingTable:
