@@ -30,7 +30,7 @@ NAMES = sorted(path.stem for path in (ROOT / "scenarios").glob("*.yaml"))
 FOLDER = "PLAN_TESTS_FOLDER"
 
 
-PATIENT = ("disaggregated",)  # whose ties take about as long as a plan gives them
+PATIENT = ("disaggregated", "portfolio")  # whose ties take about as long as a plan gives them
 PATIENT_S = 60.0
 
 
