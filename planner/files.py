@@ -484,13 +484,7 @@ def _target_of(name: str) -> Path:
 
 def _taken(name: str, *, folder: bool) -> OutputError:
     kind, hint = ("a folder", "name a file in it") if folder else ("no regular file", _NAMED)
-    problem = Problem(
-        reference="not-written",
-        message=f"{name} could not be written: it is {kind}",
-        places=(Place(file=name),),
-        hint=hint,
-    )
-    return OutputError(problem)
+    return _not_written(name, f"it is {kind}", hint)
 
 
 def _replaceable_mode(target: Path, name: str) -> int | None:
@@ -550,7 +544,10 @@ _ELSEWHERE = "is it yours to write, and is there room? choose another place"
 
 
 def _unwritable(name: str, error: OSError, hint: str = _ELSEWHERE) -> OutputError:
-    reason = error.strerror or type(error).__name__
+    return _not_written(name, error.strerror or type(error).__name__, hint)
+
+
+def _not_written(name: str, reason: str, hint: str) -> OutputError:
     problem = Problem(
         reference="not-written",
         message=f"{name} could not be written: {reason}",

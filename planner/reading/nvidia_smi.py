@@ -94,6 +94,19 @@ def _seconds(text: str) -> float | None:
         return None
 
 
+def _keep(reading: Reading, gpus: dict[Any, Gpu], key: object, gpu: Gpu, number: int) -> bool:
+    """Whether a device is a further one; another sample of one, and one too many, are counted as skipped."""
+    if key in gpus:
+        reading.skipped.add("a device that stands above: another sample of it", number)
+    elif len(gpus) >= _MOST_GPUS:
+        reading.skipped.add(f"more than {_MOST_GPUS:,} devices", number)
+    else:
+        gpus[key] = gpu
+        reading.taken += 1
+        return True
+    return False
+
+
 def recognise_csv(source: Source) -> Match:
     """Columns of --query-gpu: a name, and figures as only nvidia-smi names them."""
     names, _ = header_of(source)
@@ -125,13 +138,7 @@ def read_csv(source: Source, asked: Asked) -> Reading:
                     message = "rows of several times do not tell which device they are of"
                     raise refused(part, "devices-not-apart", message, f"{_QUERY}; or give the rows of one time", line)
             key = f"{row.get('host', '')} {key}".strip()
-            if key in gpus:
-                reading.skipped.add("a device that stands above: another sample of it", line)
-            elif len(gpus) >= _MOST_GPUS:
-                reading.skipped.add(f"more than {_MOST_GPUS:,} devices", line)
-            else:
-                gpus[key] = row
-                reading.taken += 1
+            _keep(reading, gpus, key, row, line)
         machines.append((name, list(gpus.values())))
         if any(re.search(r"(?:^| )line ", key) for key in gpus):
             reading.note("rows have no uuid, bus id or index: each counts as a device of its own")
@@ -255,18 +262,14 @@ def read_printed(source: Source, asked: Asked) -> Reading:
         for number, line in enumerate(part.lines(), start=1):
             card = _CARD.match(line[:200])
             if card:
-                last = None
-                if card.group(1) in gpus:
-                    reading.skipped.add("a device that stands above: another sample of it", number)
-                elif len(gpus) < _MOST_GPUS:
-                    last = gpus[card.group(1)] = {"name": card.group(2).rstrip(". ")}
+                gpu = {"name": card.group(2).rstrip(". ")}
+                last = gpu if _keep(reading, gpus, card.group(1), gpu, number) else None
             elif last is not None:
                 found = _MEMORY.search(line[:200])
                 if found and "memory" not in last:
                     last["memory"] = f"{found.group(1)} MiB"
                 elif re.search(r"\|\s*Enabled\s*\|\s*$", line[:200]):
                     last["mig"] = "enabled"
-        reading.taken += len(gpus)
         machines.append((name, list(gpus.values())))
     return _told(source, reading, machines)
 
@@ -328,11 +331,8 @@ def read_bare(source: Source, asked: Asked) -> Reading:
                 reading.skipped.add("a MIG slice of the device above", number)
             elif gpu is None:
                 reading.skipped.add("no name of a device", number)
-            elif key in gpus:
-                reading.skipped.add("a device that stands above: another sample of it", number)
-            elif len(gpus) < _MOST_GPUS:
-                gpus[key] = gpu
-                reading.taken += 1
+            else:
+                _keep(reading, gpus, key, gpu, number)
         machines.append((name, list(gpus.values())))
     return _told(source, reading, machines)
 
@@ -416,11 +416,8 @@ def read_gpustat(source: Source, asked: Asked) -> Reading:
         key = (gpu["host"], gpu["index"])
         if not gpu["name"]:
             reading.skipped.add("no name of a device", number)
-        elif key in gpus:
-            reading.skipped.add("a device that stands above: another sample of it", number)
-        elif len(gpus) < _MOST_GPUS:
-            gpus[key] = gpu
-            reading.taken += 1
+        else:
+            _keep(reading, gpus, key, gpu, number)
     return _told(source, reading, [("", list(gpus.values()))])
 
 

@@ -388,6 +388,24 @@ def test_machines_of_gpustat(tmp_path: Path) -> None:
     assert skips(reading) == {"no name of a device": 2}
 
 
+@pytest.mark.parametrize("form", ["gpustat", "-L", "cards"])
+def test_devices_beyond_what_is_read_are_told(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were left out without a word."""
+    monkeypatch.setattr("planner.reading.nvidia_smi._MOST_GPUS", 2)
+    row = GPUSTAT.splitlines(keepends=True)[2]
+    card = "|   {}  NVIDIA H100 80GB HBM3          On  | 00000000:0{}:00.0 Off |                    0 |\n"
+    text = {
+        "gpustat": GPUSTAT + row.replace("[1]", "[2]"),
+        "-L": "".join(f"GPU {at}: NVIDIA H100 80GB HBM3 (UUID: GPU-0000000{at}-a)\n" for at in range(3)),
+        "cards": "| NVIDIA-SMI 535.104.05   Driver Version: 535.104.05   CUDA Version: 12.2 |\n"
+        "| GPU  Name                 Persistence-M | Bus-Id        Disp.A | Volatile Uncorr. ECC |\n"
+        "| Fan  Temp   Perf          Pwr:Usage/Cap |         Memory-Usage | GPU-Util  Compute M. |\n"
+        + "".join(card.format(at, at) for at in range(3)),
+    }[form]
+    reading = reading_of(tmp_path, text)
+    assert (reading.taken, skips(reading)) == (2, {"more than 2 devices": 1})
+
+
 def test_links_between_devices(tmp_path: Path) -> None:
     reading = reading_of(tmp_path, TOPO)
     there = figures(reading)
