@@ -61,6 +61,26 @@ def _checkpoint(preset: Mapping[str, Any], repository: str) -> str:
     return said[1].lower() if said else ""
 
 
+def stored_format(preset: str | None, config: str | None) -> str:
+    """The format of the weights in a model's repository; "" 16 bits, as most are, or unknown.
+
+    Parameters
+    ----------
+    preset
+        Name of a shipped preset, or of its model on Hugging Face.
+    config
+        In its place a `config.json`, or its folder.
+
+    Examples
+    --------
+    >>> stored_format("deepseek-v3", None), stored_format("llama-3.1-8b", None), stored_format(None, None)
+    ('fp8-block', '', '')
+    """
+    if preset is None and config is None:
+        return ""
+    return (preset_card(preset) if preset is not None else config_card(str(config))).checkpoint
+
+
 def config_card(path: str) -> ModelCard:
     """The card of a `config.json`, or of a folder that holds one.
 

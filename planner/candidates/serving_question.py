@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.architecture.card import stored_format
 from planner.architecture.model import Architecture
 from planner.candidates.offers import Site
 from planner.carriers import dataclass
@@ -44,6 +45,12 @@ class ServingQuestion:
     recall: Recall = field(default_factory=Recall)  # what was answered of replicas
     involved: int | None = None  # of a replica at most, and then the best of each degree; None: the best of all
     more_mixes: Mixes = ()  # that replicas may serve besides those that every such fleet has (`optimize.class_mixes`)
+
+    @property
+    def stored(self) -> str:
+        """The format of the weights in the model's repository; "" 16 bits, or unknown."""
+        model = self.fleet.model
+        return stored_format(model.preset, model.config) if model is not None else ""
 
     @property
     def tier(self) -> str:

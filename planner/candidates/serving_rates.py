@@ -22,7 +22,7 @@ from planner.candidates.serving_question import ServingQuestion
 from planner.candidates.ties import plain_serving
 from planner.carriers import dataclass
 from planner.equations.registry import as_float
-from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES, ONE_MACHINE_ENGINES, cut_block, no_split
+from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES, ONE_MACHINE_ENGINES, cut_block, in_blocks, no_split
 from planner.estimate.machine import Machine
 from planner.estimate.published import published_rate
 from planner.estimate.resolve import peaks_of
@@ -109,7 +109,8 @@ def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Le
     if not groups:
         return None
     shared = fleet_engine(question.fleet) in CONTEXT_PARALLEL_ENGINES
-    splits = [_replicas_on(question, group, ledger, context_parallel=shared) for group in groups]
+    blocks = in_blocks(question.fleet.weights, question.stored)
+    splits = [_replicas_on(question, group, ledger, context_parallel=shared, blocks=blocks) for group in groups]
     _note_fabrics(question, groups, ledger, context_parallel=shared)
     sizes = [len(nodes) for _, nodes, _ in splits]
     names = [field.name for field in fields(ReplicaLayout)]
@@ -310,7 +311,7 @@ class _Evaluation:
                 self._note_targets(asked, row, bucket, batch, rates[role])
         if split == "true" and not rates.any():
             self._note_unknown(count)
-        return rates.reshape(-1, count, buckets), full.reshape(-1, count, buckets)
+        return rates.reshape(len(rates), count, buckets), full.reshape(len(full), count, buckets)
 
     def _replicas(self, role: int = WHOLE) -> Replicas:
         question, machine = self.question, self.machine
@@ -440,7 +441,7 @@ def _best_of_equals(
 
 
 def _replicas_on(
-    question: ServingQuestion, group: Sequence[Site], ledger: Ledger, *, context_parallel: bool
+    question: ServingQuestion, group: Sequence[Site], ledger: Ledger, *, context_parallel: bool, blocks: bool
 ) -> tuple[ReplicaLayout, Rows, Rows]:
     """Legal replicas on a machine that somebody advises, of those that are no more involved than asked for."""
     site = group[0]
@@ -457,7 +458,7 @@ def _replicas_on(
             family=question.arch.family,
             kv_cache=question.fleet.kv_cache,
         )
-        if not reason and question.fleet.weights == "fp8-block":
+        if not reason and blocks:
             reason = cut_block(engine, question.arch, split)
             if reason:
                 cut[tuple(split.values())] = reason

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from planner.architecture.card import stored_format
 from planner.architecture.model import Architecture
 from planner.catalog.model import Shape
 from planner.checks.findings import Finding
@@ -105,7 +106,9 @@ def serving_layout_findings(
     both = min(split["tp"], split["pp"]) > 1
     if engine in ONE_MACHINE_ENGINES and (rest > 1 or both or ranks > shape.devices):
         yield _illegal(where, f"{engine} splits by tensors or by stages alone, on one machine")
-    yield from _block_findings(where, arch, split, engine if fleet.weights == "fp8-block" else "")
+    stored = stored_format(fleet.model.preset, fleet.model.config) if fleet.model else ""
+    blocks = fleet.weights == "fp8-block" or (fleet.weights, stored) == ("fp8", "fp8-block")
+    yield from _block_findings(where, arch, split, engine if blocks else "")
     yield from _pin_findings(where, pinned, split)
     own = shape.inter_node_bytes_per_s_per_device  # None: the scenario says what there is
     stretched = split["tp"] * split["pp"] * split["dp"] > max(shape.devices, shape.scale_up_devices)

@@ -148,6 +148,24 @@ def no_split(
     return "", ""
 
 
+def in_blocks(weights: str, stored: str) -> bool:
+    """Whether engines load weights in blocks: as asked for, or as the repository holds those of 8 bits.
+
+    Parameters
+    ----------
+    weights
+        Format of the scenario.
+    stored
+        Format in the repository; "" 16 bits or unknown.
+
+    Examples
+    --------
+    >>> in_blocks("fp8-block", ""), in_blocks("fp8", "fp8-block"), in_blocks("fp8", ""), in_blocks("bf16", "fp8-block")
+    (True, True, False, False)
+    """
+    return weights == "fp8-block" or (weights == "fp8" and stored == "fp8-block")
+
+
 def cut_block(name: str, arch: Architecture, split: Mapping[str, int]) -> str:
     """Why an engine does not load weights in blocks (fp8-block) so; empty where it does.
 

@@ -432,8 +432,8 @@ def _of_megatron(_: Software, asked: Asked) -> Iterator[Lack]:
     if aware and layout.sharding == "none" and layout.dp * layout.cp > 1:
         yield Lack("16-bit moments and an optimizer in host memory want the distributed optimizer",
                    "plan with sharding: zero-1")  # fmt: skip
-    if job.optimizer == "muon" and layout.sharding != "none":
-        yield Lack("Muon is not sharded in Megatron-LM", "plan with sharding: none")
+    if job.optimizer == "muon" and layout.sharding in ("zero-2", "zero-3"):
+        yield Lack("Megatron-LM shards Muon's states alone, by layers", "plan with sharding: zero-1")
     if layout.vpp > 1 and layout.micro_batches % layout.pp:
         yield Lack(
             f"the interleaved schedule wants micro-batches ({layout.micro_batches}) in multiples of pp ({layout.pp})",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-from planner.estimate.engines import cut_block, engine_rules
+from planner.estimate.engines import cut_block, engine_rules, in_blocks
 from planner.estimate.kernels import LEAST_CAPABILITY, OLD_CAPABILITY, left_behind
 from planner.estimate.resolve_serving import LONGEST_SPREADS
 from planner.export.header import Target
@@ -68,7 +68,7 @@ def refuse_cut_blocks(launch: ServingLaunch, name: str) -> None:
         A rank would hold a part of a block.
     """
     weights, held = launch.fleet.weights, launch.model.checkpoint
-    if launch.model.arch is None or (weights != "fp8-block" and not (weights == "fp8" and held == "fp8-block")):
+    if launch.model.arch is None or not in_blocks(weights, held):
         return
     split = {size: getattr(launch.layout, size) for size in ("tp", "dp", "ep")}
     reason = cut_block(name, launch.model.arch, split)

@@ -57,7 +57,7 @@ def megatron_command(launch: TrainingLaunch) -> Command:
         *_batch_options(launch),
         *_precision_options(launch),
         *_memory_options(launch),
-        *_OPTIMIZERS[launch.job.optimizer],
+        *_optimizer_options(launch),
     ]
     quoted = [tuple(shell(word) for word in option) for option in options]
     return Command(
@@ -68,6 +68,12 @@ def megatron_command(launch: TrainingLaunch) -> Command:
         program=('"$MEGATRON_DIR/pretrain_gpt.py"',),
         options=(*quoted, *_run_options(launch)),
     )
+
+
+def _optimizer_options(launch: TrainingLaunch) -> tuple[Option, ...]:
+    """Muon that shares out its states, layer by layer, is an optimizer of another name."""
+    shared = launch.job.optimizer == "muon" and launch.layout.sharding == "zero-1"
+    return (("--optimizer", "dist_muon"),) if shared else _OPTIMIZERS[launch.job.optimizer]
 
 
 def _parallel_options(launch: TrainingLaunch) -> Iterator[Option]:
@@ -81,6 +87,8 @@ def _parallel_options(launch: TrainingLaunch) -> Iterator[Option]:
     assert launch.model.arch is not None
     yield from _stages(layout, launch.model.arch.layer_count)
     yield ("--context-parallel-size", str(layout.cp))
+    if launch.job.optimizer == "muon":  # which takes neither that optimizer nor what it overlaps
+        return
     if layout.sharding == "zero-1" or (layout.sharding == "none" and _precision_aware(launch)):
         yield ("--use-distributed-optimizer",)
     if layout.sharding in _FSDP:
@@ -173,7 +181,7 @@ def _run_options(launch: TrainingLaunch) -> Iterator[tuple[str, ...]]:
 
 
 def _checkpoint_format(launch: TrainingLaunch) -> str:
-    if launch.job.optimizer == "muon":
+    if launch.job.optimizer == "muon" and launch.layout.sharding == "none":
         return "torch"
     return "fsdp_dtensor" if launch.layout.sharding in _FSDP else "torch_dist"
 
@@ -189,6 +197,8 @@ def _environment(launch: TrainingLaunch) -> Iterator[tuple[str, str]]:
 def _notes(launch: TrainingLaunch) -> Iterator[str]:
     yield from training_notes(launch, "torchrun")
     yield "learning-rate schedule, dropout and data split are placeholders: set those of your recipe"
+    if launch.job.optimizer == "muon":
+        yield "Megatron-LM's Muon overlaps no exchange of gradients or weights: steps may take longer than predicted"
     if launch.layout.sharding in _FSDP:
         yield f"{launch.layout.sharding} is Megatron-FSDP's {_FSDP[launch.layout.sharding]}"
     if launch.model.arch is not None and launch.model.arch.vocab_size % (128 * launch.layout.tp):

@@ -161,6 +161,26 @@ def test_no_rank_holds_a_part_of_a_block_of_weights(weights: str, cut: bool) -> 
     assert "width of 1536 over 8 ranks is 192" in dropped[0].nearest
 
 
+def test_weights_of_eight_bits_are_in_blocks_where_the_repository_holds_them_so() -> None:
+    """MiniMax M2.5 (1536 wide, fp8-block) as `weights: fp8` was planned over eight ranks, which vLLM refuses."""
+    wide = catalog(shapes=[shape(devices=8)])
+    asked = {"model": "minimax-m2.5", "weights": "fp8", "throughput": None, "estimator": "analytic"}
+    found, ledger = solve(wide, **asked)
+    layouts = [found.layout_row(i) for i in range(len(found))]
+    assert layouts
+    assert not [one for one in layouts if one["tp"] * one["dp"] == 8 and one["ep"] == 1]
+    assert "blocks" in {drop.reason for drop in ledger}
+
+
+def test_a_layout_that_no_engine_loads_leaves_no_way() -> None:
+    """Where a pinned layout cuts blocks on every machine, the search ended in an error of our own."""
+    asked = {"model": "deepseek-v3", "weights": "fp8-block", "engine": "sglang", "throughput": None}
+    wide = catalog(shapes=[shape(devices=32)])
+    found, ledger = solve(wide, estimator="analytic", layout={"tp": 16, "dp": 2, "ep": 32}, **asked)
+    assert not len(found)
+    assert "width of 18432 over 32 ranks is 576" in next(d.nearest for d in ledger if d.reason == "blocks")
+
+
 def test_an_unknown_network_keeps_a_replica_inside_a_shape() -> None:
     world = catalog(shapes=[shape(devices=8, inter_node_bytes_per_s_per_device=None)])
     arch = load_model("llama-2-70b")

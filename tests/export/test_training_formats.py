@@ -266,6 +266,20 @@ def test_what_wants_zero_is_launched_with_it(launches: Read, sharding: str) -> N
         assert not result.refusals
 
 
+@pytest.mark.parametrize(
+    ("sharding", "name", "form"), [("none", "muon", "torch"), ("zero-1", "dist_muon", "torch_dist")]
+)
+def test_megatron_shards_muon_by_another_name(launches: Read, sharding: str, name: str, form: str) -> None:
+    """A job that named Megatron-LM and Muon was planned with ZeRO-1 and launched with DeepSpeed alone."""
+    change = changed({"job": {"optimizer": "muon", "framework": "megatron"}, "layout": {"sharding": sharding}})
+    (file,) = export("torchrun", [jobs_of(launches("llama", change))[0]]).files
+    words = file.text.split()
+    assert words[words.index("--optimizer") + 1] == name
+    assert words[words.index("--ckpt-format") + 1] == form
+    assert not {"--use-distributed-optimizer", "--overlap-grad-reduce", "--overlap-param-gather"} & set(words)
+    assert "Muon overlaps no exchange" in file.text
+
+
 STAGES = {"pp": 5, "dp": 2, "sharding": "none", "global_batch_sequences": 480, "micro_batches": 240}
 TEN = {"count": 5, "devices": 10, "devices_per_shape": 2}
 EXPERTS = {"ep": 8, "sharding": "zero-1"}

@@ -247,3 +247,5 @@ def test_ranks_hold_whole_blocks_of_weights(engine: str, model: str, split: dict
     )
     assert (cut_block(engine, arch, sizes) == "") is legal
     assert not list(serving_layout_findings(asked_of(engine, weights="fp8"), arch, sizes, wide))
+    stored = asked_of(engine, weights="fp8", model="minimax-m2.5")  # whose repository holds blocks
+    assert bool(list(serving_layout_findings(stored, arch, sizes, wide))) is not legal

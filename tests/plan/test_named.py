@@ -206,6 +206,16 @@ def test_a_pattern_that_matches_nothing_names_the_nearest(pattern: str, near: st
     assert problem.places
 
 
+def test_weights_wider_than_those_that_are_published_are_told() -> None:
+    """DeepSeek-V3 without `weights` took two nodes of eight H200 in bf16, which nobody publishes; one holds its fp8."""
+    for given, told in (({}, True), ({"weights": "fp8-block"}, False), ({"weights": "fp8"}, False)):
+        asked = fleet(model="deepseek-v3", throughput=None, qpm=60, input_tokens=1000, output_tokens=200, **given)
+        found = api.solve(scenario([], [asked], estimator="analytic", hardware={"allow": ["h200-sxm"]})).document
+        lines = [one for one in found["warnings"] if "is published in fp8-block, and bf16 takes 2 times" in one]
+        assert bool(lines) is told
+        assert all("--set serving.fleet.weights=fp8-block" in one for one in lines)
+
+
 def test_lengths_beyond_the_positions_of_a_model_are_told() -> None:
     """Requests that no server takes, and sequences that make another model of it, were planned without a word."""
     jobs = [job(model="gpt2-xl", tokens="1B", deadline="30 days", sequence_length=8192)]

@@ -14,6 +14,7 @@ from planner.estimate.published import published_rate
 from planner.estimate.resolve_run import DEFAULT_MTBF_PER_DEVICE_S
 from planner.estimate.resolve_serving import LONGEST_SPREADS
 from planner.estimate.serving_constants import uncovered
+from planner.estimate.serving_formats import FORMATS
 from planner.estimate.serving_spares import repair_s
 from planner.estimate.serving_tiers import fleet_engine
 from planner.traffic.lengths import ALIKE
@@ -124,6 +125,13 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
     fleet = question.fleet
     if not question.arch.layers:
         yield f"{fleet.name}: only the parameter count is known; the KV cache is not counted in memory"
+    stored = question.stored
+    if stored and FORMATS[fleet.weights].bits > FORMATS[stored].bits:
+        less = FORMATS[fleet.weights].bits / FORMATS[stored].bits
+        yield (
+            f"{fleet.name}: {question.arch.name} is published in {stored}, and {fleet.weights} takes {less:.2g} times "
+            f"the memory, of a checkpoint that somebody makes: --set serving.{fleet.name}.weights={stored}"
+        )
     lengths = np.asarray(question.requests.input_tokens + question.requests.output_tokens, dtype=float)
     most = question.arch.max_positions or math.inf
     beyond = np.asarray(fleet.traffic.share) * (lengths > most)
