@@ -382,19 +382,25 @@ class Session:
     def why_not(self, device: str, *, workload: str | None = None) -> list[WhyNot]:
         """Why a device is not in the plan, by workload: dearer by how much, or impossible and what came nearest.
 
+        The shape of machines that are owned is asked by its own name, an entry a group.
+
         Raises
         ------
         InputError
             The catalog has no such device, or several go by that name.
         """
-        from planner.analysis.why.why_not import why_not
+        from planner.analysis.why.why_not import Asked, groups_named, why_not
         from planner.catalog.names import one_device
 
         self._begin()
-        found = one_device(self.catalog, device)
+        things = groups_named(self.scenario, device) or [Asked(name=one_device(self.catalog, device))]
 
         def asked(candidates: Candidates, solution: Solution) -> list[WhyNot]:
-            return why_not(candidates, solution, found, self.search, workload=workload, asker=self._asker)
+            told = (
+                why_not(candidates, solution, thing, self.search, workload=workload, asker=self._asker)
+                for thing in things
+            )
+            return [entry for entries in told for entry in entries]
 
         return self._exactly(asked)
 

@@ -73,7 +73,7 @@ def one_device(catalog: Catalog, name: str) -> str:
     shape = None if found else catalog.shapes.get(name) or catalog.shapes.get(f"onprem/{name}")
     if shape is not None:
         message = f"'{name}' is a machine, and what is asked for is a device"
-        hint = f"write {shape.device}, the device of it; plan solve -v says what becomes of owned machines"
+        hint = f"write {shape.device}, the device of it; machines that are owned go by their own name"
     raise InputError.of("unknown-device", message, hint=hint)
 
 

@@ -42,7 +42,10 @@ def _due(scenario: Scenario, catalog: Catalog, rows: Any) -> Iterator[dict[str, 
     hardware = scenario.hardware
     for index, owned in enumerate(hardware.owned):
         used = any(row["offer"].startswith(f"owned:{index}:") for row in rows)
-        yield {"place": f"hardware.owned[{index}]", "name": f"{owned.count} × {owned.shape}", "used": used}
+        alike = [one.region for one in hardware.owned if (one.count, one.shape) == (owned.count, owned.shape)]
+        where = owned.region if owned.region and alike.count(owned.region) == 1 else f"hardware.owned[{index}]"
+        name = f"{owned.count} × {owned.shape}" + (f" ({where})" if len(alike) > 1 else "")
+        yield {"place": f"hardware.owned[{index}]", "name": name, "used": used}
     devices = [(f"hardware.allow[{i}]", pattern) for i, pattern in enumerate(hardware.allow)]
     providers: list[tuple[str, str | None]] = [
         (f"hardware.providers[{i}]", pattern) for i, pattern in enumerate(hardware.providers)

@@ -7,6 +7,7 @@ A way is worked out again from its offer and its split. That no other is cheaper
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 MOST = 8
 _CHOICES = {"hardware.allow", "hardware.regions", "hardware.pricing"}
+_KEPT = re.compile(r"training\[\d+\]\.(recompute|sharding|optimizer|offload|lora)|serving\[\d+\]\.(weights|kv_cache)")
 BOTH = "; "  # between two texts of one setting
 
 
@@ -278,7 +280,7 @@ def _conflict(told: Infeasible, names: set[str], scenario: Scenario) -> Iterator
         if name not in names | movable | _keys(scenario):
             yield Finding("wrong-way-out", f"{name}: the scenario has no such limit")
     chosen = {f"hardware.{name}" for name in ("allow", "regions") if getattr(scenario.hardware, name) != ("*",)}
-    tried = [one["limit"] for one in told["ways_out"]]
+    tried = [one["limit"] for one in told["ways_out"] if not (one["to"] and _KEPT.fullmatch(one["limit"]))]
     wanted = [name for name in members if name in movable - _CHOICES]
     if len(set(members)) < len(members) or [name for name in tried if name not in _CHOICES] != wanted:
         yield Finding("wrong-way-out", f"the conflict is of {members}, the ways out of {tried}")
@@ -331,4 +333,10 @@ def _values(scenario: Scenario) -> dict[str, tuple[str, int]]:
         found[f"hardware.contracts[{index}].max_shapes"] = ("shapes", contract.max_shapes)
     for index, owned in enumerate(hardware.owned):
         found[f"hardware.owned[{index}]"] = ("shapes", owned.count)
+    for kind, workloads in (("training", scenario.training), ("serving", scenario.serving)):
+        for index, one in enumerate(workloads):
+            for name in ("recompute", "sharding", "optimizer", "offload", "lora", "weights", "kv_cache"):
+                said = getattr(one, name, None)
+                held = 0 if said is None else len(said) if isinstance(said, tuple) else 1
+                found[f"{kind}[{index}].{name}"] = ("choices", held)
     return {name: (unit, value) for name, (unit, value) in found.items() if value is not None}

@@ -139,6 +139,11 @@ class Asker:
     options: Mapping[str, Any] = field(default_factory=dict)
     stop_at: float | None = None
 
+    @property
+    def spent(self) -> bool:
+        """Whether nothing is solved any more."""
+        return self.stop_at is not None and time.monotonic() >= self.stop_at
+
     def cheapest(self, program: Program, mask: NDArray[np.bool_] | None = None) -> Solution:
         """The least cost."""
         asked, options = replace(program, objective=("cost",)), dict(self.options)

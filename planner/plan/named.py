@@ -116,7 +116,7 @@ def _things(candidates: Candidates) -> Iterator[_Thing]:
         prefix = f"owned:{index}:"
         yield _Thing(
             place=owned_key(index),
-            name=f"{owned.count} × {owned.shape}",
+            name=owned_name(hardware, index),
             uses=lambda row, prefix=prefix: row["offer"].startswith(prefix),  # type: ignore[misc]
             holds=lambda site, index=index: site.owned == index,  # type: ignore[misc]
             keys=(owned_key(index),),
@@ -144,6 +144,26 @@ def _things(candidates: Candidates) -> Iterator[_Thing]:
             keys=tuple(map(provider_key, names)),
             missing="no offer of the catalog is from there",
         )
+
+
+def owned_name(hardware: Hardware, index: int) -> str:
+    """A group of owned machines by number and shape; where several are of one shape, with where or at what price.
+
+    Parameters
+    ----------
+    hardware
+        Of the scenario.
+    index
+        Of its `owned`.
+    """
+    owned = hardware.owned[index]
+    name = f"{owned.count} × {owned.shape}"
+    alike = [one for one in hardware.owned if (one.count, one.shape) == (owned.count, owned.shape)]
+    if len(alike) < 2:
+        return name
+    if owned.region is not None and [one.region for one in alike].count(owned.region) == 1:
+        return f"{name} ({owned.region})"
+    return f"{name} ({owned_key(index)})"
 
 
 def _device_patterns(hardware: Hardware) -> Iterator[tuple[str, str]]:

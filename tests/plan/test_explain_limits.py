@@ -14,6 +14,7 @@ from planner import api
 from planner.analysis.why.repairs import least_that_works, settings_of
 from planner.analysis.why.settings import in_words, stated_limits, written
 from planner.analysis.why.widen import wider_choices
+from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.errors import InputError
 from planner.optimize.limited import Asker
@@ -473,6 +474,31 @@ def test_why_not_what_cannot_do_it() -> None:
     assert any(line.startswith("precision: old computes in fp32") for line in entry["misses"])
 
 
+def test_why_not_machines_that_are_owned() -> None:
+    """They were refused with the name of their device, which another group of the same device answers for."""
+    rich, poor = {"shape": "plain", "count": 2, "price": "$5/h"}, {"shape": "plain", "count": 2, "price": "$0.5/h"}
+    hardware = {"exclude": ["*"], "owned": [rich, {**poor, "region": "attic"}]}
+    world = catalog(shapes=[shape("onprem/plain")])
+    asked = api.session(scenario([job(deadline="2 h")], hardware=hardware), world)
+    dear, chosen = asked.why_not("plain")
+    assert (dear["device"], dear["state"]) == ("2 × plain (hardware.owned[0])", "dearer")
+    assert (chosen["device"], chosen["state"]) == ("2 × plain (attic)", "chosen")
+    assert dear["break_even_usd_per_device_hour"] == pytest.approx(0.5, rel=1e-6)
+    assert [row["offer"].split(":")[1] for row in dear["rows"]] == ["0"]
+    document = solved(asked.scenario, world)
+    assert [one["name"] for one in document["named"]] == [dear["device"], chosen["device"]]
+    assert [one.message for one in api.verify(document, world) if one.severity == "error"] == []
+
+
+def test_why_not_machines_that_are_owned_and_too_small() -> None:
+    hardware = {"owned": [{"shape": "old", "count": 2, "price": "$0/h"}]}
+    old = device("old", memory_bytes=GIB, reserved_memory_bytes=0)
+    world = catalog([device(), old], [shape(), shape("onprem/old", "old")])
+    (entry,) = api.why_not(scenario([job(deadline="2 h")], hardware=hardware), "onprem/old", world)
+    assert entry["state"] == "impossible"
+    assert [miss.partition(":")[0] for miss in entry["misses"]] == ["memory"]
+
+
 def test_why_not_an_unknown_device() -> None:
     with pytest.raises(InputError, match="'plane' is no device"):
         api.why_not(scenario([job()]), "plane", catalog())
@@ -516,6 +542,32 @@ def test_several_more_kinds_of_device_may_be_the_way_out() -> None:
     (way,) = [one for one in document["infeasible"]["ways_out"] if one["limit"] == "hardware.allow"]
     assert (way["setting"], way["to"], way["to_text"]) == ('hardware.allow=["*"]', 1, "+ several others")
     assert api.solve(asked.with_({"hardware.allow": ["*"]}), world).document["status"] == "optimal"
+
+
+FITS_NOWHERE: list[tuple[Document, str, str]] = [
+    ({"model": "llama-3.1-8b"}, "rtx-4090-x1", "training.train.lora={rank: 16, base: nf4}"),
+    ({"model": "llama-3.1-70b", "lora": {"rank": 8}}, "h100-pcie-80gb-x1", "training.train.lora={rank: 8, base: nf4}"),
+    ({"model": "llama-3.1-8b", "recompute": "none", "sequence_length": 32768, "layout": {"cp": 1}}, "dgx-a100-40gb",
+     "training.train.recompute=[none, full]"),
+    ({"model": "llama-3.1-70b"}, "aws/p4de.24xlarge", "training.train.offload=optimizer"),
+    ({"model": "llama-3.1-70b", "optimizer": "adam"}, "dgx-h200", "training.train.optimizer=adamw-8bit"),
+    ({"model": "llama-3.1-70b"}, "h100-pcie-80gb-x1", "serving.fleet.weights=int4"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("asked", "shape_id", "setting"), FITS_NOWHERE, ids=[row[2] for row in FITS_NOWHERE])
+def test_what_fits_no_memory_is_told_how_it_would(asked: Document, shape_id: str, setting: str) -> None:
+    """An 8B on an RTX 4090 had no way out, though adapters on 4 bits fit; of others only more machines were told."""
+    hardware = {"exclude": ["*"], "owned": [{"shape": shape_id, "count": 1, "price": "$2/h"}]}
+    train = {"name": "train", "tokens": "10M", "deadline": "7 days", **asked}
+    serve = fleet(model=asked["model"], throughput=None, qpm=10)
+    lists = ([], [serve]) if setting.startswith("serving") else ([train], [])
+    plan, world = scenario(*lists, estimator="analytic", hardware=hardware), load_catalog()
+    document = solved(plan, world)
+    ways = {way["setting"]: way for way in document["infeasible"]["ways_out"]}
+    assert setting in ways, list(ways)
+    assert ways[setting]["cost_microusd"] == cost_of(plan, world, setting)
+    assert [one.message for one in api.verify(document, world) if one.severity == "error"] == []
 
 
 def test_a_wider_choice_that_was_not_listed_in_time_is_told_as_unproven() -> None:

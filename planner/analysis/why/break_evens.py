@@ -7,14 +7,14 @@ device-hour; the break-even price is that price times the break-even share.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.analysis.why.widen import column_keys
+from planner.analysis.why.widen import column_keys, device_of
 from planner.candidates.calendar import RUN, Purchase
 from planner.candidates.offers import Site
 from planner.candidates.program import Task
@@ -78,10 +78,18 @@ class Prices:
     paid: NDArray[np.str_]  # (n,) device that the cost of a column is for
 
     @classmethod
-    def of(cls, candidates: Candidates) -> Prices:
-        """Devices by column of `whole`."""
-        used = column_keys(candidates, lambda site: site.device.id)
-        return cls(candidates=candidates, used=used, paid=_paid(candidates, used))
+    def of(cls, candidates: Candidates, key: Callable[[Site], str] = device_of) -> Prices:
+        """Devices by column of `whole`.
+
+        Parameters
+        ----------
+        candidates
+            The ways of the scenario.
+        key
+            In place of the device of a site, what else is to be told apart.
+        """
+        used = column_keys(candidates, key)
+        return cls(candidates=candidates, used=used, paid=_paid(candidates, used, key))
 
     @staticmethod
     def site_of(candidates: Candidates, task: Task, column: int) -> Site:
@@ -165,24 +173,26 @@ class Prices:
         return hours * int(table.nodes[row]) * table.sites[row].shape.devices * units
 
 
-def _paid(candidates: Candidates, used: NDArray[np.str_]) -> NDArray[np.str_]:
+def _paid(candidates: Candidates, used: NDArray[np.str_], key: Callable[[Site], str]) -> NDArray[np.str_]:
     """What runs by the hour is paid for where it runs; what is bought ahead, by its offer."""
     calendar, shared = getattr(candidates, "whole_calendar", None), getattr(candidates, "whole_shared", None)
     if shared is not None:  # nodes are paid for, not what stands on them
-        names = np.array([site.device.id for site in shared.sites], dtype=np.str_)
+        names = np.array([key(site) for site in shared.sites], dtype=np.str_)
         return np.where(shared.site < 0, used, np.where(shared.devices > 0, "", names[shared.site]))
     if calendar is None:
         return used
-    bought = [_device_of(candidates, one) for one in calendar.purchases]
+    keys = {site.offer.id: key(site) for table in candidates.tables.values() for site in table.sites}
+    bought = [_device_of(candidates, one, keys) for one in calendar.purchases]
     return np.array([device or other for device, other in zip(used, bought)], dtype=np.str_)
 
 
-def _device_of(candidates: Candidates, purchase: Purchase | None) -> str:
+def _device_of(candidates: Candidates, purchase: Purchase | None, keys: Mapping[str, str]) -> str:
+    """What is bought, by the keys of offers; of one on which nothing runs its device."""
     if purchase is not None and purchase.kind == RUN:
-        return candidates.tables[purchase.workload].sites[purchase.row].device.id
+        return keys[candidates.tables[purchase.workload].sites[purchase.row].offer.id]
     if purchase is None or purchase.offer is None:
         return ""
-    return candidates.catalog.shapes[purchase.offer.shape].device
+    return keys.get(purchase.offer.id) or candidates.catalog.shapes[purchase.offer.shape].device
 
 
 def _row(candidates: Candidates, solution: Solution, device: str, found: BreakEven, prices: Prices) -> BreakEvenRow:

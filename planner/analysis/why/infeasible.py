@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planner.analysis.why.alternatives import median_cost, same_at_median
 from planner.analysis.why.relaxed import Search
 from planner.analysis.why.repairs import diagnose, infeasible_document
+from planner.analysis.why.widen import FITTED
 from planner.candidates.search import Candidates
 from planner.deadline import left_s
 from planner.optimize.limited import Asker
@@ -48,14 +49,10 @@ def infeasibility(candidates: Candidates, search: Search, **options: Any) -> Inf
     }
 
 
-# Where everything else of a way was right: it fits, and its machines and layout are ones that somebody takes
-FURTHEST = ("latency", "deadline", "too-slow")
-
-
 def misses(candidates: Candidates, name: str) -> list[str]:
     """Why each kind of way was dropped, with the one that came nearest; what came furthest before it was is first."""
     drops = [drop for drop in candidates.ledgers[name] if drop.what != "offers" or drop.nearest]
-    drops.sort(key=lambda drop: drop.reason not in FURTHEST)
+    drops.sort(key=lambda drop: drop.reason not in FITTED)
     lines = [f"{drop.reason}: {drop.nearest}" for drop in drops if drop.nearest]
     refused = [f"{drop.count} offers: {drop.reason}" for drop in candidates.ledgers[name] if drop.what == "offers"]
     return [*lines, *refused]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from planner.analysis.why.relaxed import LIFTED, PATIENCE_S, Relaxed, Search, relaxed
 from planner.analysis.why.settings import Stated, shapes_the_search, stated, stated_limits
-from planner.analysis.why.widen import wider_choices
+from planner.analysis.why.widen import less_in_memory, wider_choices
 from planner.candidates.search import Candidates
 from planner.carriers import dataclass
 from planner.optimize.conflict import Conflict, find_conflict
@@ -56,10 +56,10 @@ def diagnose(candidates: Candidates, search: Search, asker: Asker | None = None)
         How programs are solved; default HiGHS without a time limit.
     """
     asker = asker or Asker()
-    loose = relaxed(candidates, search)
+    loose, less = relaxed(candidates, search), tuple(less_in_memory(candidates, search, asker))
     if loose.empty:
-        wider = wider_choices(candidates.scenario, search, asker)
-        return Diagnosis(conflict=Conflict(names=(), minimal=True), repairs=(), combined=None, wider=tuple(wider))
+        wider = (*less, *wider_choices(candidates.scenario, search, asker))
+        return Diagnosis(conflict=Conflict(names=(), minimal=True), repairs=(), combined=None, wider=wider)
     conflict = find_conflict(loose.limited, asker=asker.within(CONFLICT_SHARE))
     numbers = [name for name in loose.limited.limits if stated(candidates.scenario, name)]
     limits = [name for name in conflict.names if name in numbers]
@@ -69,7 +69,7 @@ def diagnose(candidates: Candidates, search: Search, asker: Asker | None = None)
         conflict=conflict,
         repairs=confirmed,
         combined=combined_repair(loose.limited, numbers, asker),
-        wider=tuple(wider_choices(candidates.scenario, search, asker)),
+        wider=(*less, *wider_choices(candidates.scenario, search, asker)),
     )
 
 

@@ -13,29 +13,70 @@ import numpy as np
 
 from planner.analysis.why.break_evens import Prices
 from planner.analysis.why.relaxed import Search
+from planner.analysis.why.widen import column_keys
+from planner.candidates.offers import Site, owned_key
 from planner.candidates.program import IntArray, Program, Task, restrict
 from planner.candidates.prune import prune
 from planner.candidates.search import Candidates
 from planner.candidates.training_question import TrainingQuestion
+from planner.carriers import dataclass
 from planner.catalog.load import device_matches
 from planner.optimize.break_even import BreakEven
 from planner.optimize.check import flows_of
 from planner.optimize.limited import Asker
 from planner.optimize.solve import Solution
 from planner.optimize.status import Status
+from planner.plan.named import owned_name
 from planner.plan.rows.allocations import allocations_of
 from planner.plan.rows.place import MICRO, usd
 from planner.scenario.load import with_settings
+from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from planner.analysis.why.model import ComparedWith, NotCompared, WhyNot, WithinNoLimits
     from planner.plan.model.workloads import Allocation
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is asked about: a device, or a group of machines that are owned."""
+
+    name: str
+    group: int | None = None  # of hardware.owned; None: the device of that name
+
+    def key(self, site: Site) -> str:
+        """The name where a site is of it, else another."""
+        if self.group is None:
+            return site.device.id
+        return self.name if site.owned == self.group else f"not {self.name}"
+
+    def of_row(self, row: Allocation) -> bool:
+        """Whether a row of a plan is of it."""
+        return row["device"] == self.name if self.group is None else row["offer"].startswith(f"owned:{self.group}:")
+
+
+def groups_named(scenario: Scenario, name: str) -> list[Asked]:
+    """Groups of owned machines that go by the name of a shape, each with what tells it from the others.
+
+    Parameters
+    ----------
+    scenario
+        Says what is owned.
+    name
+        A shape, with "onprem/" or without.
+    """
+    plain = name.removeprefix("onprem/")
+    return [
+        Asked(name=owned_name(scenario.hardware, index), group=index)
+        for index, owned in enumerate(scenario.hardware.owned)
+        if owned.shape.removeprefix("onprem/") == plain
+    ]
+
+
 def why_not(
     candidates: Candidates,
     solution: Solution,
-    device: str,
+    device: Asked,
     search: Search,
     *,
     workload: str | None = None,
@@ -46,7 +87,7 @@ def why_not(
     Parameters
     ----------
     device
-        Id of a device of the catalog.
+        A device of the catalog, or a group of owned machines.
     search
         Enumerates a scenario with the same catalog; used to look at a device that the scenario does not allow, and
         for its nearest misses.
@@ -58,31 +99,38 @@ def why_not(
     return [_entry(candidates, solution, device, task, search, asker) for task in tasks]
 
 
-def _entry(candidates: Candidates, solution: Solution, device: str, task: Task, search: Search, asker: Asker) -> WhyNot:
+def _entry(
+    candidates: Candidates, solution: Solution, device: Asked, task: Task, search: Search, asker: Asker
+) -> WhyNot:
     entry: NotCompared = {
-        "workload": task.name, "device": device, "state": "impossible", "allowed": True, "misses": [],
+        "workload": task.name, "device": device.name, "state": "impossible", "allowed": True, "misses": [],
     }  # fmt: skip
-    if device in _chosen_devices(candidates, solution, task):
+    if device.name in _chosen(candidates, solution, task, device):
         return {**entry, "state": "chosen"}
-    open_to_all = candidates if _columns_of(candidates, task.name, device) else _opened(candidates, device, search)
-    if open_to_all is not candidates:
-        entry["allowed"] = not _left_out(candidates, device)
+    open_to_all = candidates
+    if not _columns_of(candidates, task.name, device):
+        if device.group is not None:
+            drop = candidates.ledgers[task.name].nearest_on.get(owned_key(device.group))
+            entry["misses"] = [] if drop is None else [f"{drop.reason}: {drop.nearest}"]
+            return entry
+        open_to_all = _opened(candidates, device.name, search)
+        entry["allowed"] = not _left_out(candidates, device.name)
         entry["misses"] = _misses(open_to_all, task.name, device, search)
     if not solution.has_plan or not _columns_of(open_to_all, task.name, device):
         return entry
-    prices = Prices.of(open_to_all)
+    prices = Prices.of(open_to_all, device.key)
     whole_task = next(one for one in open_to_all.whole.tasks if one.name == task.name)
-    found = prices.break_even(device, solution.cost_microusd, asker, task=whole_task)
-    return _compared(candidates, solution, open_to_all, entry, found, asker)
+    found = prices.break_even(device.name, solution.cost_microusd, asker, task=whole_task)
+    return _compared(candidates, solution, open_to_all, entry, found, asker, device)
 
 
-def _chosen_devices(candidates: Candidates, solution: Solution, task: Task) -> set[str]:
+def _chosen(candidates: Candidates, solution: Solution, task: Task, device: Asked) -> set[str]:
     used = [c for c in range(task.first, task.stop) if solution.units[c] > 0]
-    return {Prices.site_of(candidates, task, column).device.id for column in used}
+    return {device.key(Prices.site_of(candidates, task, column)) for column in used}
 
 
-def _columns_of(candidates: Candidates, workload: str, device: str) -> bool:
-    return any(site.device.id == device for site in candidates.tables[workload].sites)
+def _columns_of(candidates: Candidates, workload: str, device: Asked) -> bool:
+    return any(device.key(site) == device.name for site in candidates.tables[workload].sites)
 
 
 def _left_out(candidates: Candidates, device: str) -> bool:
@@ -103,10 +151,11 @@ def _opened(candidates: Candidates, device: str, search: Search) -> Candidates:
     return search(with_settings(candidates.scenario, [f"hardware.allow=[{allow}]", f"hardware.deny=[{kept}]"]))
 
 
-def _misses(candidates: Candidates, workload: str, device: str, search: Search) -> list[str]:
+def _misses(candidates: Candidates, workload: str, asked: Asked, search: Search) -> list[str]:
     """The nearest miss of each filter on that device alone; none when there are ways to use it."""
-    if _columns_of(candidates, workload, device):
+    if _columns_of(candidates, workload, asked):
         return []
+    device = asked.name
     scenario, catalog = candidates.scenario, candidates.catalog
     sold = {offer.price_model for offer in catalog.offers if catalog.shapes[offer.shape].device == device}
     settings = [f'hardware.allow=["{device}"]', "hardware.deny=[]"]
@@ -131,15 +180,16 @@ def _compared(
     entry: NotCompared,
     found: BreakEven,
     asker: Asker,
+    asked: Asked,
 ) -> WithinNoLimits | ComparedWith:
     """The cheapest plan with the device beside the plan without."""
-    workload, device = entry["workload"], entry["device"]
+    workload = entry["workload"]
     if found.forced_microusd is None or found.forced_units is None:
         return {**entry, "state": "limits", "proven": found.proven}
-    forced = _alone(other, workload, device, asker) or (found.forced_microusd, found.forced_units)
+    forced = _alone(other, workload, asked, asker) or (found.forced_microusd, found.forced_units)
     cost, units = forced
     rows = _rows(other, units, workload)
-    mine = [row for row in rows if row["device"] == device]
+    mine = [row for row in rows if asked.of_row(row)]
     task = next(one for one in candidates.program.tasks if one.name == workload)
     chosen = allocations_of(candidates, solution, task)
     price = _price(mine)
@@ -151,7 +201,7 @@ def _compared(
         **entry,
         "state": "dearer" if regret > 0 else "as cheap" if regret == 0 else "cheaper",
         "rows": rows,
-        "alone": all(row["device"] == device for row in rows),
+        "alone": len(mine) == len(rows),
         "plan_microusd": cost,
         "plan_usd": usd(cost),
         "regret_microusd": regret,
@@ -163,17 +213,17 @@ def _compared(
         "share_exact": None if found.share is None else f"{found.share.numerator}/{found.share.denominator}",
         "price_usd_per_device_hour": price,
         "break_even_usd_per_device_hour": None if share is None or price is None else price * share,
-        "break_even_mfu": _break_even_mfu(other, solution, workload, mine, asker),
+        "break_even_mfu": _break_even_mfu(other, solution, workload, mine, asker, asked),
         "proven": found.proven and solution.status is Status.OPTIMAL,
     }
 
 
-def _alone(candidates: Candidates, workload: str, device: str, asker: Asker) -> tuple[int, IntArray] | None:
+def _alone(candidates: Candidates, workload: str, device: Asked, asker: Asker) -> tuple[int, IntArray] | None:
     """The cheapest plan with the workload on the device alone, within every limit; None when there is none."""
     whole = replace(candidates.whole, objective=("cost",))
     task = next(one for one in whole.tasks if one.name == workload)
     mask = np.ones(whole.column_count, dtype=bool)
-    mask[task.first : task.stop] = candidates.devices(whole, candidates.whole_rows)[task.first : task.stop] == device
+    mask[task.first : task.stop] = column_keys(candidates, device.key)[task.first : task.stop] == device.name
     small, open_columns = restrict(whole, mask)
     if any(one.first == one.stop for one in small.tasks if one.kind != "optional"):
         return None
@@ -215,7 +265,7 @@ def _ratio(one: float | None, other: float | None) -> float | None:
 
 
 def _break_even_mfu(
-    candidates: Candidates, solution: Solution, workload: str, rows: Sequence[Allocation], asker: Asker
+    candidates: Candidates, solution: Solution, workload: str, rows: Sequence[Allocation], asker: Asker, asked: Asked
 ) -> float | None:
     """MFU on the device from which on it would be chosen for a job; None above 100 %, and for fleets.
 
@@ -228,7 +278,8 @@ def _break_even_mfu(
     if "mfu" not in row or not row["mfu"]:
         return None
     task = next(one for one in candidates.whole.tasks if one.name == workload)
-    found = Prices.of(candidates).break_even(row["device"], solution.cost_microusd, asker, task=task, task_alone=True)
+    prices = Prices.of(candidates, asked.key)
+    found = prices.break_even(asked.name, solution.cost_microusd, asker, task=task, task_alone=True)
     if found.share is None:
         return None
     needed = row["mfu"] / float(found.share)

@@ -1,12 +1,15 @@
-"""Ways out by a wider choice: another device, or another region, beside those that are allowed.
+"""Ways out by a wider choice: another device, or another region, beside those that are allowed; or less in memory.
 
 One search with the choice wide open; then, for each further device or region, the columns of those allowed and of it
 are solved. The cheapest that gives a plan is told; when no single one does, whether all of them together would.
+
+A workload that fits no memory is searched again as people make it fit: recomputation, shards, narrower states or
+weights, adapters. Of each kind the first that gives a plan is told, and nothing of those that give none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,20 +20,29 @@ from planner.candidates.offers import Site
 from planner.candidates.program import Program, restrict
 from planner.candidates.prune import prune
 from planner.candidates.search import Candidates
+from planner.candidates.serving_question import ServingQuestion
+from planner.candidates.training_question import TrainingQuestion
 from planner.catalog.load import device_matches
 from planner.catalog.regions import region_matches
+from planner.errors import InputError
+from planner.estimate.engines import ONE_MACHINE_ENGINES
+from planner.estimate.serving_formats import FORMATS
+from planner.estimate.serving_tiers import fleet_engine
 from planner.optimize.limited import Asker
 from planner.optimize.solve import Solution
 from planner.optimize.status import Status
 from planner.plan.rows.place import usd
 from planner.scenario.load import with_settings
-from planner.scenario.schema import Scenario
+from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 if TYPE_CHECKING:
     from planner.plan.model.others import WayOut
 
 Search = Callable[..., Candidates]
 MOST = 60  # further choices that are tried one by one
+RANK = 16  # of adapters that are tried
+# Where everything else of a way was right: it fits, and its machines and layout are ones that somebody takes
+FITTED = ("latency", "deadline", "too-slow")
 EVERY = "*"
 
 
@@ -48,12 +60,112 @@ def wider_choices(scenario: Scenario, search: Search, asker: Asker) -> Iterator[
     """
     hardware = scenario.hardware
     if hardware.allow != ("*",):
-        yield from _wider(scenario, "hardware.allow", hardware.allow, _device_of, allowed, search, asker)
+        yield from _wider(scenario, "hardware.allow", hardware.allow, device_of, allowed, search, asker)
     if hardware.regions != ("*",):
         yield from _wider(scenario, "hardware.regions", hardware.regions, _region_of, in_regions, search, asker)
 
 
-def _device_of(site: Site) -> str:
+def less_in_memory(candidates: Candidates, search: Search, asker: Asker) -> Iterator[WayOut]:
+    """Ways out by keeping less on each device, where one workload has no way to run and memory is why.
+
+    Parameters
+    ----------
+    candidates
+        The ways of the scenario.
+    search
+        Enumerates a scenario with the same catalog.
+    asker
+        How programs are solved.
+    """
+    scenario = candidates.scenario
+    empty = [task.name for task in candidates.program.tasks if task.kind != "optional" and task.first == task.stop]
+    reasons = {drop.reason for name in empty for drop in candidates.ledgers[name]}
+    if len(empty) != 1 or "memory" not in reasons or not reasons.isdisjoint(FITTED):
+        return
+    (name,) = empty
+    question = candidates.questions[name]
+    asked: TrainingJob | ServingFleet
+    of_kind: Sequence[TrainingJob | ServingFleet]
+    if isinstance(question, TrainingQuestion):
+        kind, asked, kinds, of_kind = "training", question.job, _of_job(question.job), scenario.training
+    else:
+        kind, asked, kinds, of_kind = "serving", question.fleet, _of_fleet(question), scenario.serving
+    path = f"{kind}[{[one.name for one in of_kind].index(name)}]"
+    for changes in kinds:
+        for key, before, after, written in changes:
+            if asker.spent:
+                return
+            setting = f"{kind}.{name}.{key}={written}"
+            try:
+                found = search(with_settings(scenario, [setting]))
+            except InputError:  # it does not go with what else the scenario says
+                continue
+            answer = asker.cheapest(found.program)
+            if not answer.has_plan:
+                continue
+            place = scenario.places.get(f"{path}.{key}") or scenario.places.get(path)
+            yield {
+                "limit": f"{path}.{key}",
+                "place": str(place) if place else "",
+                "unit": "choices",
+                "from": choices(getattr(asked, key)),
+                "to": written.count(",") + 1 if written.startswith("[") else 1,
+                "from_text": before,
+                "to_text": after,
+                "more_text": after,
+                "setting": setting,
+                "cost_microusd": answer.cost_microusd,
+                "cost_usd": usd(answer.cost_microusd),
+                "proven": answer.status is Status.OPTIMAL and not found.cut,
+            }
+            break
+
+
+def choices(value: object) -> int:
+    """How many a scenario names to choose from."""
+    return 0 if value is None else len(value) if isinstance(value, tuple) else 1
+
+
+_Changes = Iterator[tuple[str, str, str, str]]  # key, from, to, and as the scenario has it
+
+
+def _of_job(job: TrainingJob) -> Iterator[_Changes]:
+    """What people try, the least first; of one kind until the first that does."""
+
+    def listed(key: str, most: str) -> _Changes:
+        had = getattr(job, key)
+        if most not in had:
+            yield key, ", ".join(had), f"+ {most}", f"[{', '.join((*had, most))}]"
+
+    def adapters() -> _Changes:
+        for base in ("bf16", "nf4"):
+            if job.lora is None:
+                yield "lora", "all weights", f"adapters of rank {RANK} on {base}", f"{{rank: {RANK}, base: {base}}}"
+            elif base == "nf4" != job.lora.base:
+                yield "lora", job.lora.base, f"{base} under the adapters", f"{{rank: {job.lora.rank}, base: {base}}}"
+
+    yield listed("recompute", "full")
+    yield listed("sharding", "zero-3")
+    if job.lora is None and job.optimizer.startswith("adam") and "8bit" not in job.optimizer:
+        yield iter([("optimizer", job.optimizer, "adamw-8bit", "adamw-8bit")])
+    if job.lora is None and "optimizer" not in (job.offload or ()):
+        yield iter([("offload", "nothing", "the optimizer, on the host", "optimizer")])
+    yield adapters()
+
+
+def _of_fleet(question: ServingQuestion) -> Iterator[_Changes]:
+    """Weights as they are published, or of 8 and of 4 bits; a cache of 8 bits."""
+    fleet, stored = question.fleet, question.stored
+    own = fleet_engine(fleet) in ONE_MACHINE_ENGINES  # which has formats of its own
+    narrower = ("q8_0", "q4_k_m") if own else (stored, "fp8", "int4")
+    for key, names in (("weights", narrower), ("kv_cache", ("q8_0",) if own else ("fp8",))):
+        had = str(getattr(fleet, key))
+        fewer = [name for name in names if name and FORMATS[name].bits < FORMATS[had].bits]
+        yield iter([(key, had, name, name) for name in dict.fromkeys(fewer)])
+
+
+def device_of(site: Site) -> str:
+    """Id of the device of a site."""
     return site.device.id
 
 
