@@ -315,7 +315,13 @@ def on_gpus(job: TrainingJob, arch: Architecture, layout: Layout) -> Any:
     programs = [SOFTWARE[name] for name in programs_of(job, arch, "gpu")]
     if not programs or (arch.is_moe and not any(software.experts for software in programs)):
         return None
-    return np.any([can(software, layout) for software in programs], axis=0)
+    return np.any([can(software, layout) & _keeps(software, job, layout) for software in programs], axis=0)
+
+
+def _keeps(software: Software, job: TrainingJob, layout: Layout) -> Any:
+    """Mask of the layouts whose shards a program has with the optimizer of a job: as `_OWN` says it in words."""
+    stages = _MUON_STAGES.get(software.name, ()) if job.optimizer == "muon" else STAGES
+    return np.array([name in stages for name in STAGES])[np.asarray(layout.sharding)]
 
 
 def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str, slice_devices: int) -> Any:
@@ -420,6 +426,10 @@ def _by_table(software: Software, asked: Asked) -> Iterator[Lack]:
         yield lacks("experts", f"{program} has no expert parallelism", "write layout: {ep: 1}")
 
 
+# Where Muon's states are whole matrices: shared out layer by layer, or gathered by ZeRO
+_MUON_STAGES = {"torchrun": ("none", "zero-1"), "deepspeed": ("zero-1", "zero-2", "zero-3")}
+
+
 def _of_megatron(_: Software, asked: Asked) -> Iterator[Lack]:
     job, layout = asked.job, asked.layout
     offloads = "optimizer" in (job.offload or ())
@@ -432,7 +442,7 @@ def _of_megatron(_: Software, asked: Asked) -> Iterator[Lack]:
     if aware and layout.sharding == "none" and layout.dp * layout.cp > 1:
         yield Lack("16-bit moments and an optimizer in host memory want the distributed optimizer",
                    "plan with sharding: zero-1")  # fmt: skip
-    if job.optimizer == "muon" and layout.sharding in ("zero-2", "zero-3"):
+    if job.optimizer == "muon" and layout.sharding not in _MUON_STAGES["torchrun"]:
         yield Lack("Megatron-LM shards Muon's states alone, by layers", "plan with sharding: zero-1")
     if layout.vpp > 1 and layout.micro_batches % layout.pp:
         yield Lack(
@@ -507,7 +517,7 @@ def _of_torchtitan(_: Software, asked: Asked) -> Iterator[Lack]:
 
 def _of_deepspeed(_: Software, asked: Asked) -> Iterator[Lack]:
     job, plain = asked.job, asked.layout.sharding == "none"
-    if job.optimizer == "muon" and plain:
+    if job.optimizer == "muon" and asked.layout.sharding not in _MUON_STAGES["deepspeed"]:
         yield Lack("Muon wants zero-1 to zero-3 in DeepSpeed", "plan with sharding: zero-1")
     if job.optimizer == "adamw-pure-bf16" and plain:
         yield Lack("DeepSpeed keeps 16-bit master weights with ZeRO only", "plan with sharding: zero-1")

@@ -79,6 +79,18 @@ def test_an_open_job_is_split_as_some_program_can(model: str) -> None:
         assert row["software"], row["layout"]
 
 
+@pytest.mark.parametrize(
+    ("optimizer", "stages"), [("adamw", [True, True, True, True]), ("muon", [True, True, False, False])]
+)
+def test_an_open_job_is_sharded_as_some_program_has_its_optimizer(optimizer: str, stages: list[bool]) -> None:
+    """Mixtral with Muon was split by experts under ZeRO-3, which Megatron-LM has of other optimizers alone."""
+    text = JOB.format(model="mixtral-8x7b", more=f"optimizer: {optimizer}", allow="h100-sxm-80gb")
+    job, arch = parse_scenario(text).training[0], api.load_model("mixtral-8x7b")
+    sizes = {"devices": 16, "dp": 8, "tp": 2, "pp": 1, "vpp": 1, "cp": 1, "ep": 8, "micro_batch": 1, "recompute": 0}
+    layout = Layout(sharding=np.arange(4), global_batch=8, **sizes)
+    assert on_gpus(job, arch, layout).tolist() == stages
+
+
 def test_finer_sizes_are_split_as_some_program_can_too() -> None:
     text = JOB.format(model="gemma-2-9b", more="epochs: 1", allow="h100-sxm-80gb, a100-sxm-80gb")
     listed = api.enumerate_candidates(parse_scenario(text))
