@@ -129,6 +129,10 @@ def _unmatched_regions(scenario: Scenario, catalog: Catalog) -> Iterator[Problem
             yield _unknown(scenario, path, "region", text, sorted(known), of=of)
 
 
+# Names that people have for a provider and the catalog has not: of its company, or that it had before
+_CALLED = {"amazon": "aws", "datacrunch": "verda", "google": "gcp", "microsoft": "azure", "oracle": "oci"}
+
+
 def _unmatched_providers(scenario: Scenario, catalog: Catalog) -> list[Problem]:
     hardware = scenario.hardware
     known = sorted({offer.provider for offer in catalog.offers} | {shape.provider for shape in catalog.shapes.values()})
@@ -156,7 +160,9 @@ def _unknown(
     of: str = "the catalog",
 ) -> Problem:
     """That nothing is of a name or a pattern, and the nearest names, or patterns of kinds of things."""
-    near = suggestions(text, tuple(known)) or (closest(text, kinds) if "*" in text else [])
+    called = _CALLED.get(text.lower().replace("_", "-").partition("-")[0], "") if what == "provider" else ""
+    near = [one for one in known if one == called] or suggestions(text, tuple(known))
+    near = near or (closest(text, kinds) if "*" in text else [])
     place = scenario.places.get(path) or scenario.places.get(path.rsplit("[", 1)[0])
     hint = f"did you mean {' or '.join(near)}?" if near else f"plan catalog list shows every {what}"
     if what == "provider" and text == OWNED:

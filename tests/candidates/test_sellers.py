@@ -11,6 +11,7 @@ import pytest
 from planner import api
 from planner.candidates.ledger import Ledger
 from planner.candidates.offers import sites_of
+from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog, Provenance, Provider
 from planner.errors import InputError
 from planner.estimate.market import market
@@ -114,6 +115,14 @@ def test_names_of_providers_that_nobody_has_are_refused(hardware: dict[str, Any]
     (problem,) = caught.value.problems
     assert (problem.reference, len(problem.places)) == ("unknown-provider", 1)
     assert words in problem.hint
+
+
+@pytest.mark.parametrize(("name", "meant"), [("oracle", "oci"), ("Google-Cloud", "gcp"), ("amazon", "aws")])
+def test_a_company_names_its_cloud(name: str, meant: str) -> None:
+    """Whoever wrote oracle was asked whether onprem was meant, which rents out nothing."""
+    with pytest.raises(InputError) as caught:
+        api.enumerate_candidates(asked(providers=[name]), load_catalog())
+    assert caught.value.problems[0].hint == f"did you mean {meant}?"
 
 
 def test_a_recalled_price_counts_only_where_it_is_allowed() -> None:
