@@ -378,3 +378,17 @@ def test_batches_of_llama_cpp(tmp_path: Path) -> None:
         first, second = rows_of(told(tmp_path, content, model=MODEL, devices=1))
         assert (first["concurrency"], first["prefill_tokens_per_s"], first["input_tokens"]) == ("8", "2560", "128")
         assert (second["output_tokens_per_s_total"], second["output_tokens"]) == ("256", "64")
+
+
+def test_a_load_that_rises_while_it_runs_is_no_point(tmp_path: Path) -> None:
+    rising = {"request_rate": "inf", "ramp_up_strategy": "linear", "ramp_up_start_rps": 1, "ramp_up_end_rps": 20}
+    reading = told(tmp_path, vllm(max_concurrency=None, **rising), model=MODEL, devices=1)
+    assert not reading.pieces
+    assert reading.skipped.reasons == {"its load rises while it runs: the figures are of no one rate": (1, 1)}
+
+
+def test_clients_that_no_file_tells_are_said_to_be_those_on_average(tmp_path: Path) -> None:
+    table = "Metric,avg\\nRequest Latency (ms),4000\\n\\nMetric,Value\\nRequest Throughput (per sec),2\\n"
+    reading = told(tmp_path, table.replace("\\n", "\n"), model=MODEL, devices=1)
+    assert rows_of(reading)[0]["concurrency"] == "8"
+    assert "clients at once are those that were busy on average" in reading.notes
