@@ -144,8 +144,8 @@ def read_answer(source: Source, asked: Asked) -> Reading:
             labels = {str(key)[:128]: str(value)[:2000] for key, value in each["metric"].items()}
             name = labels.pop("__name__", "")
             if {"histogram", "histograms"} & each.keys():
-                for part, more, points in _native(each, reading, number):
-                    _add(metrics, reading, number, f"{name}_{part}", labels | more, points)
+                for kind, more, points in _native(each, reading, number):
+                    _add(metrics, reading, number, f"{name}_{kind}", labels | more, points)
                 continue
             _add(metrics, reading, number, name, labels, _points(each, reading, number))
         for reason, (count, first) in lines.skipped.reasons.items() if lines else ():
@@ -194,7 +194,8 @@ def _native(each: dict[str, Any], reading: Reading, number: int) -> list[tuple[s
     counts: Points = []
     sums: Points = []
     held: list[list[tuple[float, float]]] = []  # of each time: upper bound and count of each bucket
-    for pair in each.get("histograms") if isinstance(each.get("histograms"), list) else [each.get("histogram")]:
+    several = each.get("histograms")
+    for pair in several if isinstance(several, list) else [each.get("histogram")]:
         time = number_of(pair[0]) if isinstance(pair, list) and len(pair) == 2 else None
         whole = pair[1] if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], dict) else {}
         count, total = number_of(whole.get("count")), number_of(whole.get("sum"))
