@@ -334,3 +334,27 @@ def test_of_several_revisions_in_the_cache_the_one_that_the_hub_shows_is_taken(
     (folder / "refs").mkdir()
     (folder / "refs" / "main").write_text("aaa")
     assert of_hub("some/model") == folder / "snapshots" / "aaa" / "config.json"
+
+
+@pytest.mark.parametrize(
+    ("left", "form"),
+    [
+        ({"compression_config": {"quant_method": "compressed-tensors",
+                                 "config_groups": {"a": {"weights": {"type": "int", "num_bits": 4}}}}}, "int4"),
+        ({"quantization": {"group_size": 64, "bits": 4}}, "int4"),
+        ({"torch_dtype": "torch.float16"}, "fp16"),
+        ({"torch_dtype": "float8_e4m3fn"}, "fp8"),
+        ({"torch_dtype": None, "dtype": "float32"}, "fp32"),
+    ],
+)  # fmt: skip
+def test_formats_that_older_and_newer_tools_leave_in_a_config(left: dict[str, Any], form: str, tmp_path: Path) -> None:
+    reading = read_of(tmp_path, {**LLAMA, **left})
+    (fleet,) = reading.pieces[1].fragment["serving"]
+    assert fleet["weights"] == form
+    assert ("weight bytes as bf16" in figures(reading)) is False
+
+
+def test_a_format_of_no_known_name_is_told(tmp_path: Path) -> None:
+    reading = read_of(tmp_path, {**LLAMA, "torch_dtype": "auto"})
+    assert "weights" not in reading.pieces[1].fragment["serving"][0]
+    assert any("'auto', is no format" in note for note in reading.notes)
