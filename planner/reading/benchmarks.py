@@ -316,7 +316,7 @@ def _aiperf_runs(source: Source, skipped: Skips) -> Runs:
             names = next((value for key, value in opened.items() if key.endswith(("model_names", "model"))), None)
             run["model"] = names[0] if isinstance(names, list) and names else names
             for end in ("concurrency", "request_rate"):
-                run[end] = next((v for k, v in opened.items() if k.endswith(end) and number_of(v)), None)
+                run[end] = next((v for k, v in opened.items() if k.rsplit(".", 1)[-1] == end and number_of(v)), None)
         for name, each in record.items():
             if isinstance(each, dict) and isinstance(each.get("unit"), str):
                 unit = each["unit"]

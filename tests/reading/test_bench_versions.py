@@ -453,3 +453,14 @@ def test_requests_of_perf_analyzer_are_a_point(tmp_path: Path) -> None:
     for request in requests:
         del request["response_timestamps"][:2]  # answers that come whole have no first token
     assert row_of(tmp_path, whole)["ttft_ms"] == ""
+
+
+def test_clients_of_the_warm_up_are_not_those_of_the_run(tmp_path: Path) -> None:
+    record = {
+        "request_latency": {"unit": "ms", "avg": 4000.0},
+        "request_throughput": {"unit": "requests/sec", "avg": 2.0},
+        "time_to_first_token": {"unit": "ms", "avg": 100.0},
+        "input_config": {"loadgen": {"warmup_concurrency": 2, "warmup_request_rate": 1.0, "concurrency": 16}},
+    }
+    row = row_of(tmp_path, record)
+    assert (row["concurrency"], row["request_rate"]) == ("16", "")
