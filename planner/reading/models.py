@@ -24,6 +24,7 @@ _WIDTHS = (*HIDDEN_KEYS, "dim", "hidden_dim", *TEXT_CONFIGS)
 _DEPTHS = (*LAYER_KEYS, "encoder_layers", *TEXT_CONFIGS)
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "float8_e4m3fn": "fp8"}
 _WIDTH_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
+_AHEAD = ("num_nextn_predict_layers", "mtp_num_hidden_layers")  # DeepSeek, GLM and kin; Qwen
 _STATE = "its layers keep a state of another kind than Mamba-2 or the gated delta rule, or share weights"
 # families that are refused by name -> what of them no equation here counts
 _NOT_COUNTED: Mapping[str, str] = dict.fromkeys(
@@ -88,6 +89,10 @@ def _config(source: Source, asked: Asked) -> Reading:
         reading.note("Its code comes with its weights: whether an engine runs it is not told here, so try it first.")
     if without_head(config):
         reading.note("Its class has no output head of words, and none is counted: it embeds or rates texts.")
+    ahead = next((key for key in _AHEAD if config.has(key)), None)
+    if ahead and (layers := config.count(ahead, most="layers", default=0, least=0)):
+        reading.note(f"Layers that guess tokens ahead ({ahead}: {layers}) are not counted: where the checkpoint holds "
+                     "them, its files are larger.")  # fmt: skip
     reading.show("hidden size", arch.hidden_size)
     reading.show("longest context", arch.max_positions or None, "tokens")
     _piece(reading, document, arch, beside, text)

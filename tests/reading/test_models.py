@@ -358,3 +358,10 @@ def test_a_format_of_no_known_name_is_told(tmp_path: Path) -> None:
     reading = read_of(tmp_path, {**LLAMA, "torch_dtype": "auto"})
     assert "weights" not in reading.pieces[1].fragment["serving"][0]
     assert any("'auto', is no format" in note for note in reading.notes)
+
+
+@pytest.mark.parametrize(("ahead", "told"), [(1, True), (0, False)])
+def test_layers_that_guess_tokens_ahead_are_told_and_not_counted(ahead: int, told: bool, tmp_path: Path) -> None:
+    reading = read_of(tmp_path, {**LLAMA, "num_nextn_predict_layers": ahead})
+    assert figures(reading)["parameters"] == 8_030_261_248
+    assert any("num_nextn_predict_layers: 1" in note for note in reading.notes) == told
