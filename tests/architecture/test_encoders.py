@@ -71,8 +71,8 @@ RATES = {**BERT, **V3, "architectures": ["DebertaV2ForSequenceClassification"]}
 
 
 # Looked up on 2026-11-27, but for ELECTRA (with its head, from memory). DeBERTa 3, ALBERT: `params` of the presets of
-# keras-hub; the others: the hub's counts of all-mpnet-base-v2, nomic-embed-text-v1.5, arctic-embed-m-v2.0, Prompt Guard 2 and
-# jina-embeddings-v2-small as public lists of models repeat them. Heads of few classes, stored positions are left out.
+# keras-hub; others: the hub's counts of all-mpnet-base-v2, nomic-embed-text-v1.5, arctic-embed-m-v2.0, Prompt Guard 2
+# and jina-embeddings-v2-small as public lists of models repeat them. Heads of few classes, stored positions left out.
 @pytest.mark.parametrize(
     ("data", "published"),
     [
