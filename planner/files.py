@@ -129,10 +129,26 @@ def list_files(folder: StrPath, pattern: str = "*") -> list[Path]:
     return sorted(path for path in Path(folder).glob(pattern) if path.is_file())
 
 
-def stamps_of(folder: StrPath) -> tuple[tuple[str, int, int], ...]:
-    """Path, time of the last change in ns and length in bytes of every file below a folder, sorted by path."""
-    seen = ((str(path), path.stat()) for path in Path(folder).rglob("*"))
-    return tuple(sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in seen))
+def stamps_of(folder: StrPath, ending: str = "") -> tuple[tuple[str, int, int], ...]:
+    """Path, time of the last change in ns and length in bytes of every file below a folder, sorted by path.
+
+    Parameters
+    ----------
+    folder
+        With those in it, but for bytecode.
+    ending
+        Of the names that count.
+    """
+    found, folders = [], [os.fspath(folder)]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    folders += [entry.path] if entry.name != "__pycache__" else []
+                elif entry.name.endswith(ending):
+                    of = entry.stat()
+                    found.append((entry.path, of.st_mtime_ns, of.st_size))
+    return tuple(sorted(found))
 
 
 def data_folder(name: str) -> Path:

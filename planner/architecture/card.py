@@ -10,7 +10,7 @@ from typing import Any
 
 from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, parse_json
 from planner.architecture.load import PRESETS, is_hub_name, list_presets, of_hub
-from planner.architecture.stored import format_of
+from planner.architecture.stored import format_of, settings_of
 from planner.carriers import dataclass
 from planner.errors import InputError
 from planner.files import read_text
@@ -92,8 +92,8 @@ def config_card(path: str) -> ModelCard:
     file = Path(path) / "config.json" if Path(path).is_dir() else Path(path)
     document = parse_json(read_text(file, limit_bytes=CONFIG_LIMIT_BYTES), str(file))
     named, text = document.get("_name_or_path"), _text_part(document)
-    quantised = text.get("quantization_config")
-    checkpoint = format_of(quantised) if isinstance(quantised, Mapping) else ""
+    quantised = settings_of(text)
+    checkpoint = format_of(quantised) if quantised is not None else ""
     return ModelCard(hf_id=named if isinstance(named, str) else "", config=text, checkpoint=checkpoint)
 
 

@@ -99,7 +99,7 @@ def _head_size(config: Config, width: int, heads: int, key: str) -> int:
 
 
 def _bert(config: Config) -> dict[str, int]:
-    """BERT and RoBERTa: a pooler unless the head of the checkpoint leaves it out; the decoder of words is tied."""
+    """BERT and its kin: a pooler unless the head of the checkpoint leaves it out; the decoder of words is tied."""
     distil = config.model_type == "distilbert"
     width = config.count(*(("dim",) if distil else ("hidden_size",)), most="width")
     count = config.count(*(("n_layers",) if distil else ("num_hidden_layers",)), most="layers")
@@ -107,18 +107,118 @@ def _bert(config: Config) -> dict[str, int]:
     inner = config.count(*(("hidden_dim",) if distil else ("intermediate_size",)), most="width")
     vocab = config.count("vocab_size", most="width")
     positions = config.count("max_position_embeddings", most="tokens")
-    kinds = 0 if distil else config.count("type_vocab_size", most="width", default=2, least=0)
+    family = config.model_type
+    kinds = 0 if distil or family == "mpnet" else config.count("type_vocab_size", most="width", default=2, least=0)
     made_for = _made_for(config)
-    words = made_for.endswith(("ForMaskedLM", "ForPreTraining"))
-    pooled = not distil and not made_for.endswith(("ForMaskedLM", "ForTokenClassification", "ForQuestionAnswering"))
-    # RoBERTa classifies by a layer of its own, as large as the pooler that it leaves out
+    words = made_for.endswith(("ForMaskedLM",) if family == "electra" else ("ForMaskedLM", "ForPreTraining"))
+    pooled = not made_for.endswith(("ForMaskedLM", "ForTokenClassification", "ForQuestionAnswering"))
+    # RoBERTa classifies by a layer of its own, as large as the pooler that it leaves out; so do both heads of ELECTRA
+    pooled &= not distil and (family != "electra" or made_for.endswith(("ForSequenceClassification", "ForPreTraining")))
+    table = config.count("embedding_size", most="width", default=width) if family in ("albert", "electra") else width
     head_size = _head_size(config, width, heads, "num_attention_heads")
+    placed = config.data.get("position_embedding_type", "absolute")
+    layers = _layers(_different(config, count), width, heads, head_size, inner)
+    if placed == "relative_key_query":  # a table of distances in each layer besides
+        layers += count * _matrix(2 * positions - 1, head_size, bias=False)
+    elif placed in ("alibi", "rotary"):
+        positions = 0
+    elif placed != "absolute":
+        config.fail("unknown-architecture", f"positions of kind {str(placed)[:40]} are not counted",
+                    "position_embedding_type")  # fmt: skip
+    if config.data.get("feed_forward_type", "original") == "geglu":  # Jina: a gate beside, both without a bias
+        layers += count * (width * inner - inner)
+    elif config.data.get("feed_forward_type", "original") != "original" or config.has("lora_adaptations"):
+        config.fail("unknown-architecture", "its code adds to the layers of its family what is not counted",
+                    "lora_adaptations" if config.has("lora_adaptations") else "feed_forward_type")  # fmt: skip
     return {
-        "token table": _matrix(vocab, width, bias=False),
-        "positions and kinds": int(par.embedding_parameters(0, width, positions=positions + kinds)) + _norm(width),
-        "encoder layers": _layers(count, width, heads, head_size, inner),
+        "token table": _matrix(vocab, table, bias=False),
+        "positions and kinds": int(par.embedding_parameters(0, table, positions=positions + kinds)) + _norm(table),
+        "projection of words": _matrix(table, width) if table != width or family == "albert" else 0,
+        "encoder layers": layers + (_matrix(32, heads, bias=False) if family == "mpnet" else 0),  # distances
         "pooler": _matrix(width, width) if pooled else 0,
-        "head of words": _matrix(width, width) + _norm(width) + vocab if words else 0,
+        "head of words": _matrix(width, table) + _norm(table) + vocab if words else 0,
+    }
+
+
+def _different(config: Config, layers: int) -> int:
+    """Layers with weights of their own: ALBERT runs through few of them again and again."""
+    if config.model_type != "albert":
+        return layers
+    groups = config.count("num_hidden_groups", most="layers", default=1)
+    return groups * config.count("inner_group_num", most="layers", default=1)
+
+
+def _deberta(config: Config) -> dict[str, int]:
+    """DeBERTa 2 and 3: a table of distances that all layers share, no pooler unless it classifies."""
+    width = config.count("hidden_size", most="width")
+    heads = config.count("num_attention_heads", most="heads")
+    count = config.count("num_hidden_layers", most="layers")
+    inner = config.count("intermediate_size", most="width")
+    vocab = config.count("vocab_size", most="width")
+    positions = config.count("max_position_embeddings", most="tokens", default=512)
+    kinds = config.count("type_vocab_size", most="width", default=0, least=0)
+    table = config.count("embedding_size", most="width", default=width)
+    buckets = config.count("position_buckets", most="tokens", default=0, least=-1)
+    kernel = config.count("conv_kernel_size", most="tokens", default=0, least=0)
+    farthest = config.count("max_relative_positions", most="tokens", default=positions, least=-1)
+    distances = 2 * (buckets if buckets > 0 else farthest if farthest > 0 else positions)
+    relative = config.flag("relative_attention", False)
+    normed = "layer_norm" in str(config.data.get("norm_rel_ebd", "none"))
+    own = 0 if not relative or config.flag("share_att_key", False) else sum(
+        kind in str(config.data.get("pos_att_type")) for kind in ("c2p", "p2c"))  # fmt: skip
+    made_for = _made_for(config)
+    layers = _layers(count, width, heads, _head_size(config, width, heads, "num_attention_heads"), inner)
+    placed = positions if config.flag("position_biased_input", True) else 0
+    return {
+        "token table": _matrix(vocab, table, bias=False) + (_matrix(table, width, bias=False) if table != width else 0),
+        "positions and kinds": int(par.embedding_parameters(0, table, positions=placed + kinds)) + _norm(width),
+        "distances": _matrix(distances, width, bias=False) + (_norm(width) if normed else 0) if relative else 0,
+        "encoder layers": layers + count * own * _matrix(width, width),
+        "convolution": _matrix(kernel * width, width) + _norm(width) if kernel else 0,
+        "pooler": _matrix(width, width) if made_for.endswith("ForSequenceClassification") else 0,
+        "head of words": _matrix(width, table) + _norm(table) + vocab if made_for.endswith("ForMaskedLM") else 0,
+    }
+
+
+def _nomic(config: Config) -> dict[str, int]:
+    """Nomic Embed: BERT with gated layers and turned positions; biases where the config has them."""
+    width = config.count("n_embd", "hidden_size", most="width")
+    heads = config.count("n_head", "num_attention_heads", most="heads")
+    count = config.count("n_layer", "num_hidden_layers", most="layers")
+    inner = config.count("n_inner", "intermediate_size", most="width")
+    positions = config.count("n_positions", "max_position_embeddings", most="tokens")
+    if config.count("num_experts", most="experts", default=0, least=0) > 1:
+        config.fail("unknown-architecture", "experts of this family are not counted", "num_experts")
+    gated = str(config.data.get("activation_function")) in ("swiglu", "geglu", "glu")
+    attention = par.attention_parameters(width, heads, heads, _head_size(config, width, heads, "n_head"),
+                                         *2 * (config.flag("qkv_proj_bias", True),))  # fmt: skip
+    feed = par.mlp_parameters(width, inner, gated, False) + inner * (1 + gated) * config.flag("mlp_fc1_bias", True)
+    feed += width * config.flag("mlp_fc2_bias", True)
+    kinds = config.count("type_vocab_size", most="width", default=2, least=0)
+    turned = bool(config.data.get("rotary_emb_fraction"))
+    return {
+        "token table": _matrix(config.count("vocab_size", most="width"), width, bias=False),
+        "positions and kinds": _matrix(kinds + (0 if turned else positions), width, bias=False) + _norm(width),
+        "encoder layers": count * (int(attention + feed) + 2 * _norm(width)),
+    }
+
+
+def _gte(config: Config) -> dict[str, int]:
+    """GTE 1.5 and multilingual: BERT with gates and turned positions; the way out of the gate has a bias."""
+    width = config.count("hidden_size", most="width")
+    heads = config.count("num_attention_heads", most="heads")
+    count = config.count("num_hidden_layers", most="layers")
+    inner = config.count("intermediate_size", most="width")
+    kinds = config.count("type_vocab_size", most="width", default=0, least=0)
+    if config.data.get("position_embedding_type", "rope") != "rope":
+        config.fail("unknown-architecture", "positions of this kind are not counted", "position_embedding_type")
+    size = _head_size(config, width, heads, "num_attention_heads")
+    layers = _layers(count, width, heads, size, inner, gated=True) - count * 2 * inner
+    return {
+        "token table": _matrix(config.count("vocab_size", most="width"), width, bias=False),
+        "positions and kinds": _matrix(kinds, width, bias=False) + _norm(width),
+        "encoder layers": layers,
+        "pooler": _matrix(width, width) if _made_for(config).endswith("ForSequenceClassification") else 0,
     }
 
 
@@ -233,14 +333,14 @@ def _idefics3_vision(config: Config, text_width: int) -> dict[str, int]:
 def _llava_vision(config: Config, text_width: int) -> dict[str, int]:
     """LLaVA: CLIP or SigLIP whole, projected by two matrices; from 1.6 on lines of pictures end."""
     kind = str(config.data.get("model_type") or "clip_vision_model")
-    known = {"clip_vision_model": _clip, "siglip_vision_model": _siglip}
+    known = {"clip_vision_model": _clip, "pixtral": _pixtral, "siglip_vision_model": _siglip}
     if kind not in known:
         config.fail("unknown-architecture", f"the encoder of pictures '{kind[:60]}' is not counted", "model_type",
                     f"{_TEXT_ALONE}; counted: those of {', '.join(known)}")  # fmt: skip
         config.check()
-    width = config.count("hidden_size", most="width")
     lines = text_width if config.outer.get("model_type") != "llava" else 0
     parts = known[kind](config)
+    width = config.count("hidden_size", most="width", default=1024)
     return parts | {"projector": _matrix(width, text_width) + _matrix(text_width, text_width) + lines}
 
 
@@ -258,6 +358,12 @@ def _clip(config: Config) -> dict[str, int]:
 
 def _internvl_vision(config: Config, text_width: int) -> dict[str, int]:
     """InternVL: InternViT with a scale after each block; a square of patches is projected by two matrices."""
+    for key, other in (("attention_bias", "qkv_bias"), ("use_qk_norm", "qk_normalization")):  # as transformers says
+        config.data = {**({other: config.data[key]} if key in config.data else {}), **config.data}
+    for key in ("patch_size", "image_size"):
+        pair = config.data.get(key)
+        if isinstance(pair, list) and len(pair) == 2 and pair[0] == pair[1]:
+            config.data = {**config.data, key: pair[0]}
     width = config.count("hidden_size", most="width")
     heads = config.count("num_attention_heads", most="heads")
     patch = config.count("patch_size", most="width")
@@ -350,6 +456,30 @@ def _qwen25_vision(config: Config, text_width: int) -> dict[str, int]:
     }
 
 
+def _glm4v_vision(config: Config, text_width: int) -> dict[str, int]:
+    """GLM-4.1V and 4.5V: gated layers as wide as the text, without biases; patches are merged by a convolution."""
+    width = config.count("hidden_size", most="width", default=1536)
+    heads = config.count("num_heads", most="heads", default=12)
+    patch = config.count("patch_size", most="width", default=14)
+    side = config.count("image_size", most="width", default=336) // max(patch, 1)
+    frames = config.count("temporal_patch_size", most="tokens", default=2)
+    merge = config.count("spatial_merge_size", most="width", default=2)
+    out = config.count("out_hidden_size", most="width", default=text_width)
+    inner = config.count("intermediate_size", most="width", default=13696)
+    count = config.count("depth", most="layers", default=24)
+    size = _head_size(config, width, heads, "num_heads")
+    layers = _layers(count, width, heads, size, out, biases=False, norm_bias=False, gated=True)
+    layers += count * 3 * width if config.flag("attention_bias", False) else 0
+    return {
+        "patches and positions": _matrix(_CHANNELS * frames * patch**2, width) + _matrix(side**2, width, bias=False),
+        "picture encoder": layers + 2 * _norm(width, bias=False),  # behind the patches, and behind the layers
+        "projector": _matrix(merge**2 * width, out)
+        + _matrix(out, out, bias=False)
+        + _norm(out)
+        + int(par.mlp_parameters(out, inner, True, False)),
+    }
+
+
 def _qwen2_vision(config: Config, text_width: int) -> dict[str, int]:
     """Qwen2-VL: its `hidden_size` is that of the text; no learned positions."""
     width = config.count("embed_dim", most="width", default=1280)
@@ -366,20 +496,27 @@ def _qwen2_vision(config: Config, text_width: int) -> dict[str, int]:
     }
 
 
-def _pixtral_vision(config: Config, text_width: int) -> dict[str, int]:
-    """Pixtral in Mistral 3: gated layers without biases; patches are merged, then projected twice."""
+def _pixtral(config: Config) -> dict[str, int]:
+    """Pixtral: gated layers without biases, a norm before the first."""
     width = config.count("hidden_size", most="width", default=1024)
     heads = config.count("num_attention_heads", most="heads", default=16)
     size = config.count("head_dim", most="width", default=_head_size(config, width, heads, "num_attention_heads"))
     patch = config.count("patch_size", most="width", default=16)
     count = config.count("num_hidden_layers", most="layers", default=24)
     inner = config.count("intermediate_size", most="width", default=4096)
-    config.data = {"spatial_merge_size": config.outer.get("spatial_merge_size"), **config.data}  # stands at the top
-    merged = width * config.count("spatial_merge_size", most="width", default=2) ** 2
-    bias = config.flag("multimodal_projector_bias", False)
     return {
         "patches": _matrix(_CHANNELS * patch**2, width, bias=False) + _norm(width, bias=False),
         "picture encoder": _layers(count, width, heads, size, inner, biases=False, norm_bias=False, gated=True),
+    }
+
+
+def _mistral3_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Mistral 3: Pixtral, whose patches are merged, then projected twice."""
+    parts, width = _pixtral(config), config.count("hidden_size", most="width", default=1024)
+    config.data = {"spatial_merge_size": config.outer.get("spatial_merge_size"), **config.data}  # stands at the top
+    merged = width * config.count("spatial_merge_size", most="width", default=2) ** 2
+    bias = config.flag("multimodal_projector_bias", False)
+    return parts | {
         "projector": _norm(width, bias=False)
         + _matrix(merged, width, bias=False)
         + _matrix(width, text_width, bias=bias)
@@ -499,11 +636,17 @@ def _seen(config: Config, layers: str, inner: str, width: int, heads: int, *, no
 
 _WHOLE: Mapping[str, Callable[[Config], dict[str, int]]] = MappingProxyType(
     {
+        "albert": _bert,
         "bert": _bert,
         "camembert": _bert,
+        "deberta-v2": _deberta,
         "distilbert": _bert,
+        "electra": _bert,
         "modernbert": _modernbert,
+        "mpnet": _bert,
         "mt5": _t5,
+        "new": _gte,
+        "nomic_bert": _nomic,
         "roberta": _bert,
         "t5": _t5,
         "whisper": _whisper,
@@ -516,13 +659,16 @@ _VISION: Mapping[str, Callable[[Config, int], dict[str, int]]] = MappingProxyTyp
         "gemma4": _gemma4_vision,
         "kimi_k25": _kimi_vision,
         "idefics3": _idefics3_vision,
+        "glm4v": _glm4v_vision,
+        "glm4v_moe": _glm4v_vision,
+        "internvl": _internvl_vision,
         "internvl_chat": _internvl_vision,
         "llama4": _llama4_vision,
         "llava": _llava_vision,
         "llava_next": _llava_vision,
         "llava_onevision": _llava_vision,
         "logics": _logics_vision,
-        "mistral3": _pixtral_vision,
+        "mistral3": _mistral3_vision,
         "mllama": _mllama_vision,
         "molmo": _molmo_vision,
         "paligemma": _paligemma_vision,

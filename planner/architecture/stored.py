@@ -11,6 +11,15 @@ _ALGORITHMS = (
 )  # fmt: skip
 
 
+# where quantisers left their settings: transformers, llm-compressor before it, MLX before it
+_KEYS = ("quantization_config", "compression_config", "quantization")
+
+
+def settings_of(config: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The settings that a quantiser left in a model's config; None where there are none."""
+    return next((config[key] for key in _KEYS if isinstance(config.get(key), Mapping)), None)
+
+
 def format_of(quantised: Mapping[str, Any]) -> str:
     """The format of weights that the settings of a quantiser mean; "" when none of those planned."""
     method = str(quantised.get("quant_method") or "").lower()

@@ -13,6 +13,7 @@ from planner.catalog.digest import digest_of
 from planner.catalog.doubtful import with_doubtful
 from planner.catalog.extends import Chain, base_of
 from planner.catalog.frozen import read_frozen
+from planner.catalog.kept import kept
 from planner.catalog.layer import NOTHING, Layer
 from planner.catalog.model import Catalog
 from planner.catalog.names import device_matches, find_device, find_shape, match_devices
@@ -52,8 +53,8 @@ def load_catalog(path: StrPath | None = None, *, prices_until: str = "") -> Cata
 
 @lru_cache(maxsize=4)
 def _known(folder: Path, prices_until: str, stamps: tuple[tuple[str, int, int], ...]) -> Catalog:
-    """What ships is read once in a process, and again when its files were changed."""
-    return _loaded(folder, prices_until)
+    """What ships is read once in a process, and again when its files were changed; of all prices also between two."""
+    return _loaded(folder, prices_until) if prices_until else kept(folder, lambda: _loaded(folder, ""))
 
 
 def _loaded(path: Path, prices_until: str) -> Catalog:

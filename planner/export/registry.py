@@ -12,7 +12,7 @@ from pathlib import Path
 from planner.brief import brief, some
 from planner.carriers import dataclass
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch
-from planner.export.skypilot import rents
+from planner.export.skypilot_names import rents
 from planner.files import StrPath, contained_path, write_text
 
 
@@ -138,14 +138,13 @@ def suggested(launches: Sequence[Launch]) -> str | None:
     rented = all(map(rents, launches))
     engines = {launch.engine for launch in launches if isinstance(launch, ServingLaunch)}
     names = [name for name in FORMATS if name != "skypilot" or rented]
-    order = sorted(names, key=lambda name: (name != "skypilot", name in STARTERS, name not in engines))
-    for name in order if launches else ():
-        if all(_takes(FORMATS[name], launch) for launch in launches):
-            return name
-    able = [launching(launch) for launch in launches]
-    counts = {name: sum(name in some for some in able) for name in order}
-    most = max(counts.values(), default=0)
-    return next((name for name in order if counts[name] == most), None) if most else None
+    found, most = None, 0
+    for name in sorted(names, key=lambda name: (name != "skypilot", name in STARTERS, name not in engines)):
+        mine = [launch for launch in launches if _kind(launch) in FORMATS[name].kinds]
+        taken = sum(_takes(FORMATS[name], launch) for launch in mine) if len(mine) > most else 0
+        if taken > most:
+            found, most = name, taken
+    return found
 
 
 def _takes(entry: Format, launch: Launch) -> bool:
@@ -168,8 +167,12 @@ def _instead(entry: Format, launch: Launch, way: str) -> str:
 
 
 def _files_of(entry: Format, launch: Launch) -> list[ExportFile]:
-    kind = "training" if isinstance(launch, TrainingLaunch) else "serving"
+    kind = _kind(launch)
     if kind not in entry.kinds:
         raise NotExpressible(f"{entry.name} launches {entry.kinds[0]}, and this is {kind}")
     write: Callable[[Launch], list[ExportFile]] = import_module(f"planner.export.{entry.module}").files
     return write(launch)
+
+
+def _kind(launch: Launch) -> str:
+    return "training" if isinstance(launch, TrainingLaunch) else "serving"

@@ -13,6 +13,7 @@ from planner.export.planned_engine import planned_server
 from planner.export.routing import routing_files
 from planner.export.server import HEALTH, PORT, Meeting, Server, serving
 from planner.export.skypilot_names import (
+    BOUGHT,
     NODES,
     OWNED,
     PORTS,
@@ -41,7 +42,6 @@ PLAIN_DISK_GB = 256  # SkyPilot's own size of a disk
 SYSTEM_DISK_GB = 100  # images and packages beside the weights
 START_S = 1800  # weights are fetched and loaded before a replica answers
 SPOT = ("spot",)
-BOUGHT = ("commitment", "reserved", "block", "calendar", "flex", "auction")
 
 
 def files(launch: Launch) -> list[ExportFile]:
@@ -64,12 +64,6 @@ def files(launch: Launch) -> list[ExportFile]:
     assert isinstance(launch, TrainingLaunch)
     _demand(launch, *([NODES] if launch.nodes_per_job > 1 else []))
     return [ExportFile(name=f"{launch.stem}.sky.yaml", text=_job(launch))]
-
-
-def rents(launch: Launch) -> bool:
-    """Whether SkyPilot rents the machines that were planned, by a price model that it starts by itself."""
-    machine = launch.machine
-    return cloud(machine) is not None and machine.funding != "reserved" and not machine.price_model.startswith(BOUGHT)
 
 
 def _demand(launch: Launch, *wanted: str) -> None:

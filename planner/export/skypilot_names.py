@@ -7,7 +7,7 @@ what was planned; the name of its accelerator is that of SkyPilot's catalog, whi
 from __future__ import annotations
 
 from planner.catalog.importers.skypilot import PROVIDERS
-from planner.export.launch import Machine
+from planner.export.launch import Launch, Machine
 
 # clouds of SkyPilot 0.14.1: sky/skylet/constants.py, ALL_CLOUDS; those whose prices and machines our catalog knows
 CLOUDS = {
@@ -18,6 +18,7 @@ CLOUDS = {
 ZONED = ("gcp",)  # our zones are SkyPilot's there; AWS's are ids of zones, which differ by account
 INSTANCE_PREFIX = {"azure": "Standard_"}
 OWNED = "owned"
+BOUGHT = ("commitment", "reserved", "block", "calendar", "flex", "auction")
 
 # What SkyPilot 0.14.1 does not do on its clouds, of what a plan may ask for: sky/clouds/*.py in the wheel, seen
 # 2026-11-23 (Verda joins nodes behind a switch of its environment that is off)
@@ -126,3 +127,9 @@ def accelerators(machine: Machine) -> dict[str, int] | None:
     if name == "H100" and machine.shape_name.startswith("a3-megagpu"):
         name = "H100-MEGA"
     return None if name is None else {name: machine.devices_per_node}
+
+
+def rents(launch: Launch) -> bool:
+    """Whether SkyPilot rents the machines that were planned, by a price model that it starts by itself."""
+    machine = launch.machine
+    return cloud(machine) is not None and machine.funding != "reserved" and not machine.price_model.startswith(BOUGHT)

@@ -177,6 +177,135 @@ def _guide_cell(name: str, cell: str) -> dict[str, Any]:
     return {f"{stem} {mark}{unit}": value for mark, value in zip(_MARKS, values)} if len(values) == len(_MARKS) else {}
 
 
+# GuideLLM before 0.2: no figures, but every request
+
+_TOLD = {"output_token_count", "start_time", "end_time", "first_token_time", "decode_times"}
+
+
+def _recognise_first_guide(source: Source) -> Match:
+    keys = head_keys(source)
+    return fit({"benchmarks": "benchmarks" in keys, "results": "results" in keys, "mode": "mode" in keys,
+                "times of requests": len(keys & _TOLD) > 2}, tool="GuideLLM", version="before 0.2",
+               ceiling=0.96)  # fmt: skip
+
+
+def _first_guide_runs(source: Source, skipped: Skips) -> Runs:
+    whole = document_of(source)
+    args = whole.get("args") if isinstance(whole, dict) else None
+    for number, each in enumerate(_listed(whole.get("benchmarks") if isinstance(whole, dict) else None), start=1):
+        listed = each.get("results") if isinstance(each, dict) else None
+        rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+        spans = [(begin, end) for row in rows if (begin := number_of(row.get("start_time"))) is not None
+                 and (end := number_of(row.get("end_time"))) is not None and end > begin]  # fmt: skip
+        if not spans:
+            skipped.add("a benchmark without requests that ended", number)
+            continue
+        seconds = max(end for _, end in spans) - min(begin for begin, _ in spans)
+        gaps = [row.get("decode_times") for row in rows]
+        between = [value for each in gaps for gap in _listed(each) if (value := number_of(gap)) is not None]
+        errors, made = each.get("errors"), _numbers(rows, "output_token_count")
+        run: dict[str, Any] = {
+            "completed": len(spans), "failed": len(errors) if isinstance(errors, list) else 0,
+            "requests_per_second": len(spans) / seconds, "output_tokens_per_second": sum(made) / seconds,
+            "input_tokens": _mean(_numbers(rows, "prompt_token_count")), "output_tokens": _mean(made),
+        }  # fmt: skip
+        times = {"ttft": _numbers(rows, "first_token_time"), "itl": between, "e2e_latency": [b - a for a, b in spans]}
+        for name, found in times.items():
+            run |= _spread(name, found)
+        if each.get("mode") == "synchronous":
+            run["concurrency"] = 1
+        elif each.get("mode") != "throughput":
+            run["request_rate"] = each.get("rate") or run["requests_per_second"]  # kept up, where no other is told
+        first = args[0] if isinstance(args, list) and args else args
+        run["model"] = first.get("model") if isinstance(first, dict) else None
+        yield number, run, _S
+
+
+def _listed(value: Any) -> list[Any]:
+    """Values of a list, or of a record that holds them as data."""
+    value = value.get("data") if isinstance(value, dict) else value
+    return value if isinstance(value, list) else []
+
+
+def _numbers(rows: list[dict[str, Any]], name: str) -> list[float]:
+    return [value for row in rows if (value := number_of(row.get(name))) is not None]
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _spread(name: str, values: list[float]) -> dict[str, float]:
+    """Mean and percentiles by the names that points know.  [s]"""
+    import numpy as np
+
+    if not values:
+        return {}
+    marks = {f"{name}_p{mark}_s": float(np.percentile(values, mark)) for mark in (50, 95, 99)}
+    return {f"{name}_mean_s": float(np.mean(values)), **marks}
+
+
+# perf_analyzer: a level of load a row, latencies in microseconds
+
+
+def _recognise_analyzer(source: Source) -> Match:
+    names = {cell.strip().lower() for cell in next(iter(source.first_lines), "").lstrip("\ufeff").split(",")}
+    return fit({"Concurrency or Request Rate": bool(names & {"concurrency", "request rate"}),
+                "Inferences/Second": "inferences/second" in names, "Client Send": "client send" in names,
+                "p99 latency": bool(names & {"p99 latency", "avg latency", "p50 latency"})},
+               tool="perf_analyzer", ceiling=0.96)  # fmt: skip
+
+
+def _analyzer_runs(source: Source, skipped: Skips) -> Runs:
+    (_, names), *rows = _rows(source)
+    names = [name.lower() for name in names]
+    known = {"concurrency": "concurrency", "request rate": "request_rate", "inferences/second": "requests_per_second"}
+    for number, cells in rows:
+        if not any(cells):
+            continue
+        if len(cells) != len(names):
+            skipped.add("more or fewer cells than columns", number)
+            continue
+        run: dict[str, Any] = {}
+        for name, cell in zip(names, cells):
+            mark, _, what = name.partition(" ")
+            if name in known:
+                run[known[name]] = cell
+            elif what == "latency":
+                run[f"e2e_latency_{mark}_us"] = cell
+        yield number, run, _MS
+
+
+# what perf_analyzer tells of every request, of which genai-perf makes its figures
+
+
+def _recognise_export(source: Source) -> Match:
+    keys = head_keys(source)
+    names = ("experiments", "experiment", "requests", "response_timestamps")
+    return fit({name: name in keys for name in names}, tool="perf_analyzer", ceiling=0.96)
+
+
+def _export_runs(source: Source, skipped: Skips) -> Runs:
+    whole = document_of(source)
+    for number, each in enumerate(_listed(whole.get("experiments") if isinstance(whole, dict) else None), start=1):
+        load, listed = (each.get(key) if isinstance(each, dict) else None for key in ("experiment", "requests"))
+        told = [(begin, answers) for row in (listed if isinstance(listed, list) else ()) if isinstance(row, dict)
+                and (begin := number_of(row.get("timestamp"))) is not None
+                and (answers := [at for one in _listed(row.get("response_timestamps"))
+                                 if (at := number_of(one)) is not None])]  # fmt: skip
+        if not told or not isinstance(load, dict):
+            skipped.add("an experiment without requests that were answered", number)
+            continue
+        seconds = (max(max(answers) for _, answers in told) - min(begin for begin, _ in told)) / 1e9
+        run: dict[str, Any] = {"completed": len(told), str(load.get("mode"))[:40]: load.get("value")}
+        run |= _spread("e2e_latency", [(max(answers) - begin) / 1e9 for begin, answers in told])
+        if any(len(answers) > 1 for _, answers in told):  # a stream: what comes first is the first token
+            run |= _spread("ttft", [(min(answers) - begin) / 1e9 for begin, answers in told])
+        if seconds > 0:
+            run["requests_per_second"] = len(told) / seconds
+        yield number, run, _S
+
+
 # trtllm-bench: engine, world_info, request_info, performance, streaming_metrics
 
 
@@ -348,6 +477,15 @@ KINDS = tuple(
         Format(name="bench-guidellm-table", title="report of GuideLLM as a table",
                looks_for="CSV with Run Id, successful requests and latencies", recognise=_recognise_guide,
                runs=_guide_runs),
+        Format(name="bench-guidellm-requests", title="report of GuideLLM before 0.2",
+               looks_for="JSON with benchmarks, mode and results of requests with their times",
+               recognise=_recognise_first_guide, runs=_first_guide_runs),
+        Format(name="bench-perf-analyzer", title="table of perf_analyzer",
+               looks_for="CSV with Concurrency, Inferences/Second and latencies", recognise=_recognise_analyzer,
+               runs=_analyzer_runs),
+        Format(name="bench-perf-export", title="requests of perf_analyzer",
+               looks_for="JSON with experiments, requests and response_timestamps", recognise=_recognise_export,
+               runs=_export_runs),
         Format(name="bench-trtllm", title="report of trtllm-bench",
                looks_for="JSON with engine, world_info and performance", recognise=_recognise_trtllm,
                runs=_trtllm_runs),

@@ -18,6 +18,7 @@ from planner.yamlfile import parse_yaml
 
 _DEEP = 6
 _MS, _S = 1.0, 1e3
+_BUSY = "clients at once are those that were busy on average"
 
 Runs = Iterator[tuple[int, Mapping[str, Any], float]]  # place, figures by name, ms in the unit of unnamed times
 
@@ -83,6 +84,9 @@ def _vllm_runs(source: Source, skipped: Skips) -> Runs:
     for number, record in _records(source, skipped):
         info = record.get("server_info")
         opened = dict(record)
+        if record.get("ramp_up_strategy"):
+            skipped.add("its load rises while it runs: the figures are of no one rate", number)
+            continue
         if isinstance(info, dict):
             inner = info.get("internal_states")
             first = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else {}
@@ -312,7 +316,7 @@ def _aiperf_runs(source: Source, skipped: Skips) -> Runs:
             names = next((value for key, value in opened.items() if key.endswith(("model_names", "model"))), None)
             run["model"] = names[0] if isinstance(names, list) and names else names
             for end in ("concurrency", "request_rate"):
-                run[end] = next((v for k, v in opened.items() if k.endswith(end) and number_of(v)), None)
+                run[end] = next((v for k, v in opened.items() if k.rsplit(".", 1)[-1] == end and number_of(v)), None)
         for name, each in record.items():
             if isinstance(each, dict) and isinstance(each.get("unit"), str):
                 unit = each["unit"]
@@ -333,6 +337,7 @@ def with_clients(run: dict[str, Any]) -> dict[str, Any]:
     each_ms, rate = point.latency_ms.get("e2e", {}).get("mean"), point.cells.get("requests_per_s")
     if each_ms and rate and not point.cells.get("concurrency") and not point.cells.get("request_rate"):
         run["concurrency"] = max(round(rate * each_ms / 1e3), 1)
+        run[_BUSY] = True
     return run
 
 
@@ -420,7 +425,7 @@ def _aiperf_records(source: Source, asked: Asked) -> Reading:
     reading = Reading(kind="bench-aiperf", title="requests of a benchmark", source=source.name, skipped=lines.skipped)
     reading = reading_of(reading, [point_of(run, default_ms=_MS)], asked, stem_of(source))
     reading.taken, reading.of = len(begins), "requests"
-    reading.note("clients at once are those that were busy on average")
+    reading.note(_BUSY)
     return reading
 
 
@@ -540,6 +545,8 @@ def _read(
         point = point_of(run, default_ms=default_ms, at=number)
         if "scenario" in run:
             point.cells["scenario"] = run["scenario"]
+        if _BUSY in run:
+            reading.note(_BUSY)
         points.append(point)
     if not points and not reading.skipped.count:
         raise refused(source, "nothing-taken", f"no run stands in {source.name}", "is it whole?")

@@ -37,6 +37,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     # of prompts that are told without what a cache gave and what was written to it (Anthropic): those are added
     "cache_read": ("cachereadinputtokens", "usagecachereadinputtokens", "cachereadtokens"),
     "cache_write": ("cachecreationinputtokens", "usagecachecreationinputtokens", "cachecreationtokens"),
+    "cached": ("cachehit",),  # of whole answers, by a gateway
     "blocks": ("hashids", "blockhashes", "blockids", "prefixhashes"),
 }  # fmt: skip
 _UNIT = re.compile(

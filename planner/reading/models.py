@@ -12,7 +12,7 @@ from planner.architecture.build import HIDDEN_KEYS, LAYER_KEYS, build, without_h
 from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, Config, parse_json
 from planner.architecture.encoders import is_encoder, vision_parts, whole_parts
 from planner.architecture.model import Architecture
-from planner.architecture.stored import format_of
+from planner.architecture.stored import format_of, settings_of
 from planner.estimate.serving import weight_bytes_of_model
 from planner.reading.jsonlines import head_document, head_keys, loads
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
@@ -22,8 +22,9 @@ from planner.reading.source import Source, refused
 
 _WIDTHS = (*HIDDEN_KEYS, "dim", "hidden_dim", *TEXT_CONFIGS)
 _DEPTHS = (*LAYER_KEYS, "encoder_layers", *TEXT_CONFIGS)
-_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "float8_e4m3fn": "fp8"}
 _WIDTH_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
+_AHEAD = ("num_nextn_predict_layers", "mtp_num_hidden_layers")  # DeepSeek, GLM and kin; Qwen
 _STATE = "its layers keep a state of another kind than Mamba-2 or the gated delta rule, or share weights"
 # families that are refused by name -> what of them no equation here counts
 _NOT_COUNTED: Mapping[str, str] = dict.fromkeys(
@@ -88,6 +89,10 @@ def _config(source: Source, asked: Asked) -> Reading:
         reading.note("Its code comes with its weights: whether an engine runs it is not told here, so try it first.")
     if without_head(config):
         reading.note("Its class has no output head of words, and none is counted: it embeds or rates texts.")
+    ahead = next((key for key in _AHEAD if config.has(key)), None)
+    if ahead and (layers := config.count(ahead, most="layers", default=0, least=0)):
+        reading.note(f"Layers that guess tokens ahead ({ahead}: {layers}) are not counted: where the checkpoint holds "
+                     "them, its files are larger.")  # fmt: skip
     reading.show("hidden size", arch.hidden_size)
     reading.show("longest context", arch.max_positions or None, "tokens")
     _piece(reading, document, arch, beside, text)
@@ -134,9 +139,9 @@ def _piece(reading: Reading, document: Mapping[str, Any], arch: Architecture, be
            text: str) -> None:  # fmt: skip
     """A fleet of the model, with its config beside the scenario; the format of its weights where the file tells it."""
     inner = next((document[key] for key in TEXT_CONFIGS if isinstance(document.get(key), Mapping)), document)
-    quantised = document.get("quantization_config") or inner.get("quantization_config")
+    quantised = settings_of(document) or settings_of(inner)
     stored = document.get("torch_dtype") or document.get("dtype") or inner.get("torch_dtype") or inner.get("dtype")
-    weights = _DTYPES.get(str(stored), "")
+    weights = _DTYPES.get(str(stored).removeprefix("torch."), "")
     if isinstance(quantised, Mapping):
         method = str(quantised.get("quant_method") or "without a name")[:40]
         weights = format_of(quantised)
@@ -145,6 +150,9 @@ def _piece(reading: Reading, document: Mapping[str, Any], arch: Architecture, be
             reading.note(f"'{method}' is no format that is planned: say weights: of the fleet yourself.")
     elif weights:
         reading.understood["weights"] = f"stored as {stored}"
+    elif stored is not None:
+        reading.note(f"How its weights are stored, '{str(stored)[:40]}', is no format that is known: say weights: of "
+                     "the fleet yourself.")  # fmt: skip
     if weights in _WIDTH_BYTES:
         count = arch.parameters + sum(beside.values())
         reading.show(f"weight bytes as {weights}", count * _WIDTH_BYTES[weights], "B")

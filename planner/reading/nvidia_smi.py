@@ -15,6 +15,7 @@ from planner.reading.columns import plain
 from planner.reading.inventory import Node, device_of, mebibytes, told_of
 from planner.reading.jsonlines import document_of, head_keys
 from planner.reading.kinds import NOTHING, SURE, Asked, Kind, Match, fit
+from planner.reading.points import number_of
 from planner.reading.reading import Reading
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
@@ -446,6 +447,63 @@ def _gpustat_json(source: Source) -> Iterator[tuple[int, Gpu]]:
                            "name": name if isinstance(name, str) else "", "memory": f"{memory} MiB"}  # fmt: skip
 
 
+# nvidia-smi dmon
+
+_FIGURES = {
+    "pwr": ("power", "W"), "sm": ("busy", "%"), "mem": ("memory busy", "%"), "fb": ("memory in use", "MiB"),
+    "gtemp": ("temperature", "°C"),
+}  # fmt: skip
+
+
+def _dmon_names(line: str) -> list[str]:
+    """Columns of a line of names, as `# gpu pwr gtemp …`, with the date and time before them or not; else none."""
+    names = [name.lower() for name in re.split(r"[\s,]+", line[:1000].lstrip("# ").strip())]
+    return names if line.lstrip().startswith("#") and "gpu" in names[:3] and len(set(names) & set(_FIGURES)) > 1 else []
+
+
+def recognise_dmon(source: Source) -> Match:
+    """A line of names behind a #, and one of units below it."""
+    lines = source.first_lines[:5] if source.is_text else []
+    named = next((at for at, line in enumerate(lines) if _dmon_names(line)), None)
+    units = named is not None and any(re.match(r"\s*#.*\bIdx\b", line[:1000]) for line in lines[named + 1 :])
+    return fit({"# gpu with pwr, sm, mem or fb": named is not None, "# Idx below it": units}, tool="nvidia-smi dmon",
+               ceiling=0.96)  # fmt: skip
+
+
+def read_dmon(source: Source, asked: Asked) -> Reading:
+    """Means over the samples of all devices; it names none of them."""
+    reading = Reading(kind="nvidia-smi-dmon", title="samples of accelerators", source=source.name,
+                      tool="nvidia-smi dmon", of="samples")  # fmt: skip
+    names: list[str] = []
+    devices: set[str] = set()
+    sums: dict[str, list[float]] = {}  # figure -> how many, their sum, the largest
+    for number, line in enumerate(source.lines(), start=1):
+        if line.lstrip().startswith("#") or not line.strip():
+            names = _dmon_names(line) or names
+            continue
+        cells = re.split(r"\s*,\s*|\s+", line[:1000].strip())
+        row = dict(zip(names, cells)) if len(cells) == len(names) else {}
+        if not row.get("gpu", "").isdecimal() or (row["gpu"] not in devices and len(devices) >= _MOST_GPUS):
+            reading.skipped.add("no device, or more or fewer cells than columns", number)
+            continue
+        reading.taken += 1
+        devices.add(row["gpu"])
+        for name in _FIGURES.keys() & row.keys():
+            if (value := number_of(row[name])) is not None:  # "-" where a device does not tell it
+                count, total, most = sums.get(name, [0.0, 0.0, value])
+                sums[name] = [count + 1, total + value, max(most, value)]
+    if not reading.taken:
+        raise refused(source, "nothing-taken", f"no sample of {source.name} could be taken", "nvidia-smi dmon -s pum")
+    reading.show("accelerators", len(devices))
+    for name, (label, unit) in _FIGURES.items():
+        if name in sums:
+            count, total, most = sums[name]
+            reading.show(f"{label}, mean", total / count, unit)
+            reading.show(f"{label}, most", most, unit)
+    reading.note("It names no devices: nvidia-smi -L does, which becomes hardware.owned.")
+    return reading
+
+
 # nvidia-smi topo -m
 
 _LINKS = re.compile(r"NV(\d{1,3})|(PIX|PXB|PHB|NODE|SYS|SOC)")
@@ -513,6 +571,9 @@ KINDS = (
     Kind(name="gpustat", title="accelerators of machines, by gpustat",
          looks_for="lines as [0] NVIDIA … | 35'C, 0 % | 4 / 81559 MB |, or its JSON",
          recognise=recognise_gpustat, read=read_gpustat),
+    Kind(name="nvidia-smi-dmon", title="samples of accelerators",
+         looks_for="lines below # gpu pwr sm mem … and # Idx W % … (nvidia-smi dmon)",
+         recognise=recognise_dmon, read=read_dmon),
     Kind(name="nvidia-smi-topo", title="links between accelerators of a machine",
          looks_for="the matrix of nvidia-smi topo -m", recognise=recognise_topo, read=read_topo),
 )  # fmt: skip

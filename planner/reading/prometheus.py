@@ -23,6 +23,7 @@ from planner.reading.times import epoch_unit_s, has_zone, iso_seconds, zone_of
 _MOST_SERIES = 200_000
 _MOST_POINTS = 20_000_000
 _LONGEST = 16_384  # characters of a line
+_MOST_BOUNDS = 400  # of the buckets of a native histogram; Prometheus keeps 160 of one time unless told otherwise
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]{0,255}")
 _LABEL = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_.]{0,127})\s*=\s*"((?:[^"\\]|\\.){0,2000})"\s*,?')
 _END = re.compile(r"\s*\}")
@@ -119,7 +120,8 @@ def recognise_answer(source: Source) -> Match:
     if "resultType" not in keys:
         whole = head_document(source)
         rows = whole if isinstance(whole, list) else []
-        bare = bool(rows) and all(isinstance(row, dict) and "metric" in row and ("values" in row or "value" in row)
+        bare = bool(rows) and all(isinstance(row, dict) and "metric" in row and {"values", "value", "histogram",
+                                                                                 "histograms"} & row.keys()
                                   for row in rows[:20])  # fmt: skip
         return Match(score=0.9 if bare else 0.0, missing=("resultType",), tool="Prometheus")
     marks = {each: each in keys for each in ("status", "data", "resultType", "result")}
@@ -141,6 +143,10 @@ def read_answer(source: Source, asked: Asked) -> Reading:
                 continue
             labels = {str(key)[:128]: str(value)[:2000] for key, value in each["metric"].items()}
             name = labels.pop("__name__", "")
+            if {"histogram", "histograms"} & each.keys():
+                for kind, more, points in _native(each, reading, number):
+                    _add(metrics, reading, number, f"{name}_{kind}", labels | more, points)
+                continue
             _add(metrics, reading, number, name, labels, _points(each, reading, number))
         for reason, (count, first) in lines.skipped.reasons.items() if lines else ():
             reading.skipped.add(reason, first, count)
@@ -176,9 +182,43 @@ def _points(each: dict[str, Any], reading: Reading, number: int) -> Iterator[tup
             yield time, value
 
 
+Points = list[tuple[float | None, float]]
+
+
+def _native(each: dict[str, Any], reading: Reading, number: int) -> list[tuple[str, dict[str, str], Points]]:
+    """Sum, count and buckets of native histograms as series of their own, as histograms of old have them.
+
+    Buckets that hold nothing are not written, so that a bound of one time may be missing at another: there it counts
+    what lies below it.
+    """
+    counts: Points = []
+    sums: Points = []
+    held: list[list[tuple[float, float]]] = []  # of each time: upper bound and count of each bucket
+    several = each.get("histograms")
+    for pair in several if isinstance(several, list) else [each.get("histogram")]:
+        time = number_of(pair[0]) if isinstance(pair, list) and len(pair) == 2 else None
+        whole = pair[1] if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], dict) else {}
+        count, total = number_of(whole.get("count")), number_of(whole.get("sum"))
+        if time is None or not 0 < time < _EPOCH_MS or count is None or total is None:
+            reading.skipped.add("a histogram without a time, count and sum", number)
+            continue
+        counts.append((time, count))
+        sums.append((time, total))
+        buckets = whole.get("buckets")
+        found = [(number_of(part[2]), number_of(part[3])) for part in buckets if isinstance(part, list)
+                 and len(part) == 4] if isinstance(buckets, list) else []  # fmt: skip
+        held.append([(bound, inside) for bound, inside in found if bound is not None and inside is not None])
+    bounds = sorted({bound for buckets in held for bound, _ in buckets})
+    series: list[tuple[str, dict[str, str], Points]] = [("count", {}, counts), ("sum", {}, sums)]
+    for bound in bounds[:_MOST_BOUNDS]:
+        below = [sum(inside for upper, inside in buckets if upper <= bound) for buckets in held]
+        series.append(("bucket", {"le": repr(bound)}, [(time, value) for (time, _), value in zip(counts, below)]))
+    return series
+
+
 def _add(
     metrics: Metrics, reading: Reading, number: int, name: str, labels: Mapping[str, str],
-    points: Iterator[tuple[float | None, float]] | list[tuple[float | None, float]],
+    points: Iterator[tuple[float | None, float]] | Points,
 ) -> None:  # fmt: skip
     """Points of one series, each taken or counted."""
     key = (name, tuple(sorted(labels.items())))

@@ -226,6 +226,8 @@ def _take(
     """Take one record; "" or why it was not taken."""
     if "status" in gets and _failed(gets["status"](record)):
         return "its status says that it failed"
+    if "cached" in gets and str(gets["cached"](record)).lower() == "true":
+        return "its answer came from a cache of answers, from no model"
     given, made = (_tokens(gets[role](record), log, role) for role in ("input", "output"))
     for role in _CACHE:
         if role in gets:
@@ -348,7 +350,7 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
     from planner.frames import pandas
 
     pd, roles = pandas("plan read"), log.roles.of
-    if {"status", "day", *_CACHE} & roles.keys() or len(set(names)) < len(names):
+    if {"status", "cached", "day", *_CACHE} & roles.keys() or len(set(names)) < len(names):
         return False
     wanted = {roles[role]: role for role in ("time", "input", "output", "id") if role in roles}
     if len(wanted) < 3 or b'"' in block:
@@ -381,7 +383,7 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
 def _fast_columns(log: RequestLog, block: bytes, number: int) -> bool:
     """Lines that differ in their numbers alone, in columns, when all of them are sound; else False."""
     roles = log.roles.of
-    found = columns_of(block) if not {"status", "id", *_CACHE} & roles.keys() else None
+    found = columns_of(block) if not {"status", "cached", "id", *_CACHE} & roles.keys() else None
     if found is None or not all(roles[role] in found.numbers for role in _NEEDED):
         return False
     blocks = found.lists.get(roles["blocks"]) if "blocks" in roles else None
@@ -401,7 +403,7 @@ def _fast_records(log: RequestLog, records: list[dict[str, Any]], number: int, z
     from planner.frames import pandas
 
     roles = log.roles.of
-    if {"status", "day", *_CACHE} & roles.keys() or any("." in column for column in roles.values()):
+    if {"status", "cached", "day", *_CACHE} & roles.keys() or any("." in column for column in roles.values()):
         return False
     try:
         columns = {role: [record[column] for record in records] for role, column in roles.items()}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from planner.reading.columns import plain
 from planner.reading.job_history import FIRST, MOST_JOBS, MOST_KEYS, History, Job, state_of
@@ -61,6 +62,9 @@ def recognise_sacct(source: Source) -> Match:
     """JobID with a state and the time that it took."""
     if source.head_text.lstrip().startswith("{"):
         keys = head_keys(source)
+        of_controller = {each: each in keys for each in ("jobs", "job_id", "job_state", "submit_time")}
+        if all(of_controller.values()):
+            return fit(of_controller, tool="scontrol or squeue --json", ceiling=0.97)
         return fit({each: each in keys for each in ("jobs", "job_id", "submission", "elapsed", "tres")},
                    tool="sacct --json", ceiling=0.97)  # fmt: skip
     if re.search(r"^JobId=\d", source.head_text, re.M):
@@ -123,6 +127,9 @@ def _json_rows(source: Source, skipped: Skips) -> Iterator[tuple[int, dict[str, 
         whole = document_of(part)
         for job in whole.get("jobs") or () if isinstance(whole, dict) else ():
             number += 1
+            if isinstance(job, dict) and "job_state" in job:
+                yield number, _of_controller(job, whole)
+                continue
             if not isinstance(job, dict) or not all(isinstance(job.get(key), dict) for key in ("time", "tres")):
                 skipped.add("JSON, but no job", number)
                 continue
@@ -137,6 +144,33 @@ def _json_rows(source: Source, skipped: Skips) -> Iterator[tuple[int, dict[str, 
                     f"gres/{each.get('name')}={each.get('count')}" for each in held if isinstance(each, dict)
                     and each.get("type") == "gres") if isinstance(held, list) else "",
             }  # fmt: skip
+
+
+def _set(value: Any) -> str:
+    """A number of Slurm's JSON, which newer versions write with whether it is set; "" for none."""
+    if isinstance(value, dict):
+        value = value.get("number") if value.get("set") else None
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) and value > 0 else ""
+
+
+def _of_controller(job: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, str]:
+    """A job of scontrol or squeue --json, as a row; one that runs has run until the answer was made."""
+    state = job["job_state"]
+    state = str(state[0] if isinstance(state, list) and state else state or "")
+    start, end = _set(job.get("start_time")), _set(job.get("end_time"))
+    if state in ("RUNNING", "COMPLETING", "SUSPENDED"):  # the end that is told is its limit
+        end = _set(whole.get("last_update"))
+    seconds = str(max(int(end) - int(start), 0)) if start and end and state != "PENDING" else ""
+    row = {
+        "id": _set(job.get("job_id")),
+        "state": state,
+        "start": start,
+        "submit": _set(job.get("submit_time")),
+        "partition": str(job.get("partition") or ""),
+        "seconds": "0" if state == "PENDING" or not start else seconds,
+    }
+    held = {"tres": job.get("tres_alloc_str"), "wanted": job.get("tres_req_str")}
+    return row | {role: str(value) for role, value in held.items() if isinstance(value, str)}
 
 
 def _shown_rows(source: Source) -> Iterator[tuple[int, dict[str, str]]]:
@@ -344,6 +378,6 @@ def read_sacct(source: Source, asked: Asked) -> Reading:
 
 KINDS = (
     Kind(name="sacct", title="jobs of Slurm",
-         looks_for="a first line of JobID, State, Elapsed, AllocTRES … (sacct, squeue), sacct --json, scontrol's jobs",
+         looks_for="a first line of JobID, State, Elapsed, AllocTRES … (sacct, squeue), their --json, scontrol's jobs",
          recognise=recognise_sacct, read=read_sacct),
 )  # fmt: skip

@@ -212,6 +212,7 @@ def read_trainer(source: Source, asked: Asked) -> Reading:
     entries = history if isinstance(history, list) else [whole]
     steps = Steps()
     runtime = steps_per_s = samples_per_s = None
+    finished: list[int] = []  # steps at which a run ended and told its time
     for number, entry in enumerate(entries, start=1):
         if not isinstance(entry, dict):
             reading.skipped.add("no record", number)
@@ -220,7 +221,9 @@ def read_trainer(source: Source, asked: Asked) -> Reading:
         step = number_of(entry.get("step"))
         if step is not None and 0 <= step < 1e12:
             steps.step(int(step))
-        runtime = number_of(entry.get("train_runtime")) or runtime
+        if number_of(entry.get("train_runtime")):
+            runtime = number_of(entry["train_runtime"])
+            finished.append(steps.last)
         steps_per_s = number_of(entry.get("train_steps_per_second")) or steps_per_s
         samples_per_s = number_of(entry.get("train_samples_per_second")) or samples_per_s
     last, most = number_of(whole.get("global_step")) or float(steps.last), number_of(whole.get("max_steps"))
@@ -231,9 +234,13 @@ def read_trainer(source: Source, asked: Asked) -> Reading:
     batch = number_of(whole.get("train_batch_size"))
     reading.show("batch of a device", batch, "sequences")
     pace = None
-    if runtime and last and last > 0:
-        pace = runtime / last
-    elif steps_per_s:
+    begun = _resumed_at(entries, last, finished)
+    if begun:
+        reading.note(f"It was resumed at about step {begun:,.0f}, and the time is of what followed: step times are by "
+                     "the steps since. Samples a second as the trainer wrote them count all.")  # fmt: skip
+    if runtime and last and last > begun:
+        pace = runtime / (last - begun)
+    elif steps_per_s and not begun:
         pace = 1 / steps_per_s
     if pace:
         reading.show("step time, mean", pace, "s")
@@ -242,6 +249,44 @@ def read_trainer(source: Source, asked: Asked) -> Reading:
     else:
         reading.note("it holds no time: step times follow from a finished run (train_runtime) or the event file")
     return reading
+
+
+_RESUMED = 0.95  # of the loss of all steps: less was summed by a run that began later
+
+
+def _resumed_at(entries: list[Any], last: float, finished: list[int]) -> float:
+    """The step at which the run that told its time had begun; 0 for one from the beginning, or that does not tell.
+
+    Parameters
+    ----------
+    entries
+        The log: one that ended before and told its time is what a later one went on from.
+    last
+        Step that was reached.
+    finished
+        Steps at which runs told their time, in order.
+    """
+    if len(finished) > 1 and finished[-2] < finished[-1]:
+        return finished[-2]
+    # the trainer divides the losses since it was resumed by all steps: what is missing was learnt before
+    told = [entry for entry in entries if isinstance(entry, dict)]
+    mean = next((value for entry in reversed(told) if (value := number_of(entry.get("train_loss")))), None)
+    marks = {0: 0.0}
+    for entry in told:
+        step, loss = number_of(entry.get("step")), number_of(entry.get("loss"))
+        if step and loss and step > max(marks):
+            marks[int(step)] = loss
+    steps = sorted(marks)
+    if mean is None or not last or len(steps) < 3 or last - steps[-1] > steps[-1] - steps[-2]:
+        return 0.0
+    summed, below = mean * last, 0.0
+    whole = sum(marks[step] * (step - before) for before, step in pairwise(steps))
+    for before, step in pairwise(steps) if 0 < summed < _RESUMED * whole else ():
+        share = marks[step] * (step - before)
+        if below + share >= whole - summed:
+            return before + (whole - summed - below) / share * (step - before)
+        below += share
+    return 0.0
 
 
 # mllog
@@ -401,7 +446,8 @@ def _stem(name: str) -> str:
     return plain(name.rsplit(" - ", 1)[-1])
 
 
-_WANDB = ("step", "globalstep", "trainglobalstep", "trainerglobalstep", "iteration")
+# "step" comes last: W&B counts in it what was logged, every tenth step of the trainer, say
+_WANDB = ("globalstep", "trainglobalstep", "trainerglobalstep", "iteration", "step")
 _CLOCKS = ("runtime", "timestamp", "walltime", "relativetime", "relativetimeprocess")
 
 
@@ -427,6 +473,14 @@ def read_metrics(source: Source, asked: Asked) -> Reading:
     timed_at = next((at for at, name in enumerate(names) if _seconds_in(name)), None)
     if step_at is None:
         raise refused(source, "missing-column", "no column of steps is seen", "columns: " + ", ".join(names[:30]), 1)
+    reading.understood["steps"] = names[step_at]
+    if names[step_at] == "_step":
+        reading.understood["steps"] += ", which counts what was logged: steps of the optimizer if each of them was"
+    runs = dict.fromkeys(name.rsplit(" - ", 1)[0] for name in names if " - " in name)
+    if len(runs) > 1:
+        told = names[timed_at if timed_at is not None else time_at or 0]
+        read = told.rsplit(" - ", 1)[0] if " - " in told else next(iter(runs))
+        reading.note(f"It holds {len(runs)} runs; {read[:60]} is read: give a table of each other one.")
     columns = {names[at]: at for at in (step_at, time_at, timed_at) if at is not None}
     marks = {name: DecimalSign() for name in columns}
     for number, cells in _rows(source, separator):
@@ -456,6 +510,8 @@ def read_metrics(source: Source, asked: Asked) -> Reading:
     taken = reading.taken
     reading = _follow(reading, steps, asked, source)
     reading.taken = taken
+    if not steps.seconds:
+        reading.note("No column tells a time that is known: looked for a run time, a clock or a time of steps.")
     return reading
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -33,6 +34,8 @@ _CALENDAR_FROM_S = 1e9  # seconds above this count from 1970 (2001 and later), b
 _LATEST_S = 1e11  # seconds since 1970 in the year 5138: more are milliseconds
 _MONDAY_S = 4 * 86400.0  # 1970-01-05, a Monday
 _BLOCK = 50_000
+_EITHER = re.compile(r"[1-9]\d{0,2}\.000")  # one, or a thousand with a sign between thousands
+_DECIMAL = re.compile(r"0\.\d+|\d{4,}\.\d*|\d+\.\d{0,2}")
 _HINT = "write seconds, 12.5, or ISO 8601, 2026-11-02T08:30:00.250Z"
 
 
@@ -91,6 +94,8 @@ def read_trace(path: StrPath) -> Trace:
         table.complain("too-large", f"the trace has more than {MOST_ROWS:,} rows", 1, 0, "take a part of the time")
     table.demand_none()
     columns = _fast(table) or _careful(table)
+    table.demand_none()
+    _note_either(table)
     table.demand_none()
     seconds, given, made = columns
     if seconds.size < 2 or seconds.max() <= seconds.min():
@@ -153,6 +158,26 @@ def _careful(table: Table) -> Columns3:
             found.append((seconds, given, made))
     columns = np.array(found, dtype=np.float64).reshape(-1, 3).T
     return columns[0], columns[1], columns[2]
+
+
+def _note_either(table: Table) -> None:
+    """A mistake where 1.000 tokens may be one or a thousand, and no number of the file has a dot that is decimal."""
+    if ".000" not in table.text:
+        return
+    found: tuple[int, int, str] | None = None
+    for line, cells in table.lines():
+        for at, cell in enumerate(map(str.strip, cells)):
+            if "." not in cell or table.header[at] == "timestamp":
+                continue
+            if _DECIMAL.fullmatch(cell):
+                return
+            if not found and _EITHER.fullmatch(cell):
+                found = (line, at, cell)
+    if found:
+        line, at, cell = found
+        one = cell.partition(".")[0]
+        table.complain("mixed-numbers", f"{table.header[at]} is '{cell}', which may be {one} or {one}000, and no other "
+                       "number tells", line, at, f"write whole numbers without a sign: {one}000 or {one}")  # fmt: skip
 
 
 class _BadTimeError(ValueError):

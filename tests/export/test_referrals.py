@@ -11,7 +11,7 @@ import pytest
 
 from planner.estimate.software import SOFTWARE, able
 from planner.export import FORMATS, Launch, TrainingLaunch, export, launching, suggested
-from planner.export.skypilot import rents
+from planner.export.skypilot_names import rents
 from planner.export.training import asked_of
 
 NONE = "no format of plan export launches it"

@@ -378,3 +378,89 @@ def test_batches_of_llama_cpp(tmp_path: Path) -> None:
         first, second = rows_of(told(tmp_path, content, model=MODEL, devices=1))
         assert (first["concurrency"], first["prefill_tokens_per_s"], first["input_tokens"]) == ("8", "2560", "128")
         assert (second["output_tokens_per_s_total"], second["output_tokens"]) == ("256", "64")
+
+
+def test_a_load_that_rises_while_it_runs_is_no_point(tmp_path: Path) -> None:
+    rising = {"request_rate": "inf", "ramp_up_strategy": "linear", "ramp_up_start_rps": 1, "ramp_up_end_rps": 20}
+    reading = told(tmp_path, vllm(max_concurrency=None, **rising), model=MODEL, devices=1)
+    assert not reading.pieces
+    assert reading.skipped.reasons == {"its load rises while it runs: the figures are of no one rate": (1, 1)}
+
+
+def test_clients_that_no_file_tells_are_said_to_be_those_on_average(tmp_path: Path) -> None:
+    table = "Metric,avg\\nRequest Latency (ms),4000\\n\\nMetric,Value\\nRequest Throughput (per sec),2\\n"
+    reading = told(tmp_path, table.replace("\\n", "\n"), model=MODEL, devices=1)
+    assert rows_of(reading)[0]["concurrency"] == "8"
+    assert "clients at once are those that were busy on average" in reading.notes
+
+
+def first_guidellm(mode: str, rate: float | None) -> dict[str, Any]:
+    """A report of GuideLLM 0.1: every request, times of it in seconds."""
+    results = [{"prompt": "", "output": "", "prompt_token_count": 200 + 100 * n, "output_token_count": 100,
+                "start_time": 1700000000.0 + n, "end_time": 1700000002.0 + n + n, "first_token_time": 0.1 + 0.2 * n,
+                "decode_times": {"data": [0.01, 0.03]}} for n in range(2)]  # fmt: skip
+    errors = [{"message": "busy"}]
+    one = {"mode": mode, "rate": rate, "results": results, "errors": errors, "concurrencies": []}
+    return {"benchmarks": [one], "args": [{"model": MODEL}]}
+
+
+@pytest.mark.parametrize(
+    ("mode", "rate", "scenario", "load"),
+    [("synchronous", None, "closed loop, fixed concurrency", ("1", "")),
+     ("throughput", None, "all requests at once", ("", "")), ("asynchronous", 4.0, "open loop", ("", "4")),
+     ("asynchronous", None, "open loop", ("", "0.5"))],
+)  # fmt: skip
+def test_requests_of_guidellm_before_0_2_are_a_point(
+    mode: str, rate: float | None, scenario: str, load: tuple[str, str], tmp_path: Path
+) -> None:
+    row = row_of(tmp_path, first_guidellm(mode, rate), model="")
+    assert (row["model"], row["scenario"], (row["concurrency"], row["request_rate"])) == (MODEL, scenario, load)
+    assert (row["ttft_ms"], row["tpot_ms"], row["e2e_latency_ms"]) == ("200", "20", "2500")
+    assert (row["requests_per_s"], row["output_tokens_per_s_total"], row["input_tokens"]) == ("0.5", "50", "250")
+    empty = first_guidellm(mode, rate)
+    empty["benchmarks"] = [{**empty["benchmarks"][0], "results": []}, 5]
+    assert told(tmp_path, empty).skipped.reasons == {"a benchmark without requests that ended": (2, 1)}
+
+
+def test_levels_of_perf_analyzer_are_points_in_microseconds(tmp_path: Path) -> None:
+    head = ("Concurrency,Inferences/Second,Client Send,Network+Server Send/Recv,Server Queue,Client Recv,"
+            "p50 latency,p90 latency,p95 latency,p99 latency,Avg latency")  # fmt: skip
+    reading = told(
+        tmp_path, f"{head}\n4,2.5,12,260,40,0,1500000,1,1700000,1900000,1600000\n8,4\n", model=MODEL, devices=1
+    )
+    (row,) = rows_of(reading)
+    assert (row["concurrency"], row["requests_per_s"], row["e2e_latency_ms"]) == ("4", "2.5", "1600")
+    assert figures(reading)["E2E p99"] == 1900
+    assert reading.skipped.reasons == {"more or fewer cells than columns": (1, 3)}
+    assert row_of(tmp_path, f"{head.replace('Concurrency', 'Request Rate')}\n4,2.5,12,260,40,0,1,1,1,1,16\n"
+                  )["request_rate"] == "4"  # fmt: skip
+
+
+def test_requests_of_perf_analyzer_are_a_point(tmp_path: Path) -> None:
+    begin = 1_726_181_280_000_000_000
+    requests = [{"timestamp": begin + n * 10**9, "request_inputs": {"payload": "{}"},
+                 "response_timestamps": [begin + n * 10**9 + at * 10**6 for at in (100, 600, 1000)]}
+                for n in range(4)]  # fmt: skip
+    whole = {"experiments": [{"experiment": {"mode": "request_rate", "value": 1}, "requests": requests}],
+             "service_kind": "openai", "endpoint": "v1/chat/completions"}  # fmt: skip
+    row = row_of(tmp_path, whole)
+    assert (row["request_rate"], row["ttft_ms"], row["e2e_latency_ms"], row["requests_per_s"]) == (
+        "1",
+        "100",
+        "1000",
+        "1",
+    )
+    for request in requests:
+        del request["response_timestamps"][:2]  # answers that come whole have no first token
+    assert row_of(tmp_path, whole)["ttft_ms"] == ""
+
+
+def test_clients_of_the_warm_up_are_not_those_of_the_run(tmp_path: Path) -> None:
+    record = {
+        "request_latency": {"unit": "ms", "avg": 4000.0},
+        "request_throughput": {"unit": "requests/sec", "avg": 2.0},
+        "time_to_first_token": {"unit": "ms", "avg": 100.0},
+        "input_config": {"loadgen": {"warmup_concurrency": 2, "warmup_request_rate": 1.0, "concurrency": 16}},
+    }
+    row = row_of(tmp_path, record)
+    assert (row["concurrency"], row["request_rate"]) == ("16", "")

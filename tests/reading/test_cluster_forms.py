@@ -354,6 +354,41 @@ def test_jobs_that_scontrol_shows(form: str, tmp_path: Path) -> None:
     assert there["GPUs of a job, median"] == 12.0
 
 
+def controller(*jobs: dict[str, Any], **more: Any) -> str:
+    """What scontrol and squeue answer with --json."""
+    return json.dumps({"jobs": list(jobs), "meta": {"slurm": {"release": "24.05.4"}}, "errors": [], **more})
+
+
+def is_set(number: int) -> dict[str, Any]:
+    return {"set": True, "infinite": False, "number": number}
+
+
+@pytest.mark.parametrize("newer", [True, False])
+def test_jobs_of_the_controller_as_json(newer: bool, tmp_path: Path) -> None:
+    """One that runs has run until the answer; its end, and the start of one that waits, are guesses."""
+    begin = 1740800000
+
+    def job(number: int, state: str, start: int, end: int, gpus: int) -> dict[str, Any]:
+        told = is_set if newer else int
+        return {"job_id": number, "job_state": [state] if newer else state, "submit_time": told(begin),
+                "start_time": told(start), "end_time": told(end), "partition": "gpu",
+                "tres_alloc_str": "" if state == "PENDING" else f"cpu=8,gres/gpu={gpus},gres/gpu:h100={gpus}",
+                "tres_req_str": f"cpu=8,gres/gpu={gpus}"}  # fmt: skip
+
+    text = controller(
+        job(1, "RUNNING", begin + 3600, begin + 720_000, 16),
+        job(2, "PENDING", begin + 900_000, 0, 8),
+        job(3, "COMPLETED", begin, begin + 3600, 4),
+        last_update=(is_set if newer else int)(begin + 7200),
+    )
+    reading = reading_of(tmp_path, text)
+    there = figures(reading)
+    assert (reading.kind, reading.taken, there["GPU-hours"]) == ("sacct", 3, 16 * 1.0 + 4 * 1.0)
+    assert (there["jobs RUNNING"], there["jobs PENDING"], there["last day"]) == (1, 1, "2025-03-01")
+    reading = reading_of(tmp_path, controller(job(1, "RUNNING", begin, begin + 9, 16), job(2, "PENDING", 0, 0, 8)))
+    assert skips(reading) == {"no time that it took": 1}
+
+
 def test_jobs_whose_requests_alone_are_told(tmp_path: Path) -> None:
     """They counted as jobs without devices."""
     text = "JobID|State|Elapsed|Start|ReqTRES\n1|COMPLETED|10:00:00|2025-03-01T01:00:00|cpu=8,gres/gpu=8\n"
@@ -441,3 +476,23 @@ def test_of_two_starts_the_surer_one_counts(tmp_path: Path) -> None:
     at_once = "".join(bare_job(number, submit="2025-03-01T01:00:00") for number in range(20))
     there = figures(reading_of(tmp_path, at_once + bare_job(20)))
     assert there["wait before a start, mean"] == pytest.approx(3600 / 21)
+
+
+@pytest.mark.parametrize("form", ["plain", "csv", "with times"])
+def test_samples_of_dmon_are_figures_of_devices_that_it_does_not_name(form: str, tmp_path: Path) -> None:
+    rows = ["# gpu    pwr  gtemp     sm    mem     fb", "# Idx      W      C      %      %     MB",
+            "    0    100     40     50     20  70000", "    1    300     50    100     40  70100",
+            "# gpu    pwr  gtemp     sm    mem     fb", "# Idx      W      C      %      %     MB",
+            "    0    200     40      -     20  70000", "    1    300"]  # fmt: skip
+    if form == "csv":
+        rows = [", ".join(row.replace("# ", "#").split()) for row in rows]
+    elif form == "with times":
+        before = {"# g": "#Date Time", "# I": "#YYYYMMDD HH:MM:SS"}
+        rows = [f"{before.get(row[:3], ' 20250301 10:00:01')} {row.lstrip('# ')}" for row in rows]
+    reading = reading_of(tmp_path, "\n".join(rows) + "\n")
+    there = figures(reading)
+    assert (reading.kind, reading.taken, there["accelerators"]) == ("nvidia-smi-dmon", 3, 2)
+    assert (there["power, mean"], there["power, most"], there["busy, mean"]) == (200.0, 300.0, 75.0)
+    assert there["memory in use, most"] == 70100.0
+    assert list(skips(reading).values()) == [1]
+    assert not reading.pieces

@@ -292,3 +292,27 @@ def test_series_a_line_with_times_beside_the_values(tmp_path: Path) -> None:
     reading = reading_of(tmp_path, "\n".join([*lines, '{"metric": {"__na']))
     assert (reading.taken, figures(reading)["rate"]) == (6, 1.0)
     assert sum(skips(reading).values()) == 1
+
+
+def native(count: int, *buckets: tuple[float, float, int]) -> dict[str, Any]:
+    """A native histogram, as the API of Prometheus writes it: what is empty is left out."""
+    inside = [[0, str(low), str(high), str(each)] for low, high, each in buckets]
+    return {"count": str(count), "sum": str(count * 0.25), "buckets": inside}
+
+
+def test_native_histograms_are_histograms(tmp_path: Path) -> None:
+    name = {"__name__": "vllm:time_to_first_token_seconds", "model_name": "m"}
+    now = native(100, (0.0625, 0.125, 60), (0.125, 0.25, 20), (0.25, 0.5, 20))
+    vector = {"resultType": "vector", "result": [{"metric": name, "histogram": [1735689600, now]}]}
+    found = figures(reading_of(tmp_path, json.dumps({"status": "success", "data": vector})))
+    assert (found["TTFT, mean"], found["TTFT, p95"]) == (0.25, pytest.approx(0.25 + 0.25 * 0.75))
+    later = native(1100, (0.0625, 0.125, 60), (0.125, 0.25, 1020), (0.25, 0.5, 20))  # 1,000 more, all within one bucket
+    pairs = [[1735689600, now], [1735690600, later], [1735690700, {"count": "1"}]]
+    matrix = {"resultType": "matrix", "result": [{"metric": name, "histograms": pairs}]}
+    reading = reading_of(tmp_path, json.dumps({"status": "success", "data": matrix}))
+    assert figures(reading)["TTFT, p95"] == pytest.approx(0.125 + 0.125 * 0.95)
+    assert skips(reading) == {"a histogram without a time, count and sum": 1}
+    first = native(60, (0.0625, 0.125, 60))  # the other buckets come later
+    matrix["result"][0]["histograms"] = [[1735689600, first], [1735690600, later]]
+    found = figures(reading_of(tmp_path, json.dumps({"status": "success", "data": matrix})))
+    assert found["TTFT, p95"] == pytest.approx(0.125 + 0.125 * 0.95 * 1040 / 1020)

@@ -95,6 +95,11 @@ def test_encoders_are_counted_and_give_no_fleet(tmp_path: Path) -> None:
         ({"model_type": "molmo", "hidden_size": 8, "num_hidden_layers": 2}, "'vocab_size' is missing"),
         ({**LLAMA, "model_type": "llamma"}, "'llamma' is not known"),
         ({**LLAMA, "hidden_size": "many"}, "whole number"),
+        ({**LLAMA, "model_type": "granitemoehybrid", "layer_types": ["mamba"] * 32}, "Mamba-2 are not counted"),
+        (
+            {**LLAMA, "model_type": "granitemoehybrid", "layer_types": ["attention"] * 32, "num_local_experts": 64},
+            "experts are not counted",
+        ),
         ({**LLAMA, "vision_config": {"hidden_size": 3}}, "encoder of pictures of 'llama' is not counted"),
         ({**LLAMA, "hidden_size": -1}, "must be 1 to"),
     ],
@@ -234,6 +239,8 @@ CHECKPOINTS: dict[str, tuple[dict[str, Any], int]] = {
                      "vocab_size": 49152}, 15_517_456_384),
     "gptj": ({"n_embd": 4096, "n_head": 16, "n_inner": None, "n_layer": 28, "n_positions": 2048, "vocab_size": 50400},
              6_050_882_784),
+    "granitemoehybrid": (shape(2560, 8192, 40, 8, 40, 100352, tie_word_embeddings=True, num_local_experts=0,
+                               shared_intermediate_size=8192, layer_types=["attention"] * 40), 3_402_836_480),
     "granite": (shape(4096, 12800, 32, 8, 40, 49155, tie_word_embeddings=True), 8_170_848_256),
     "internlm2": (shape(4096, 14336, 32, 8, 32, 92544, bias=False), 7_737_708_544),
     "olmo": (shape(4096, 11008, 32, 32, 32, 50304), 6_888_095_744),
@@ -327,3 +334,34 @@ def test_of_several_revisions_in_the_cache_the_one_that_the_hub_shows_is_taken(
     (folder / "refs").mkdir()
     (folder / "refs" / "main").write_text("aaa")
     assert of_hub("some/model") == folder / "snapshots" / "aaa" / "config.json"
+
+
+@pytest.mark.parametrize(
+    ("left", "form"),
+    [
+        ({"compression_config": {"quant_method": "compressed-tensors",
+                                 "config_groups": {"a": {"weights": {"type": "int", "num_bits": 4}}}}}, "int4"),
+        ({"quantization": {"group_size": 64, "bits": 4}}, "int4"),
+        ({"torch_dtype": "torch.float16"}, "fp16"),
+        ({"torch_dtype": "float8_e4m3fn"}, "fp8"),
+        ({"torch_dtype": None, "dtype": "float32"}, "fp32"),
+    ],
+)  # fmt: skip
+def test_formats_that_older_and_newer_tools_leave_in_a_config(left: dict[str, Any], form: str, tmp_path: Path) -> None:
+    reading = read_of(tmp_path, {**LLAMA, **left})
+    (fleet,) = reading.pieces[1].fragment["serving"]
+    assert fleet["weights"] == form
+    assert ("weight bytes as bf16" in figures(reading)) is False
+
+
+def test_a_format_of_no_known_name_is_told(tmp_path: Path) -> None:
+    reading = read_of(tmp_path, {**LLAMA, "torch_dtype": "auto"})
+    assert "weights" not in reading.pieces[1].fragment["serving"][0]
+    assert any("'auto', is no format" in note for note in reading.notes)
+
+
+@pytest.mark.parametrize(("ahead", "told"), [(1, True), (0, False)])
+def test_layers_that_guess_tokens_ahead_are_told_and_not_counted(ahead: int, told: bool, tmp_path: Path) -> None:
+    reading = read_of(tmp_path, {**LLAMA, "num_nextn_predict_layers": ahead})
+    assert figures(reading)["parameters"] == 8_030_261_248
+    assert any("num_nextn_predict_layers: 1" in note for note in reading.notes) == told

@@ -441,3 +441,16 @@ def test_requests_of_several_models_are_one_fleet_and_say_so(name: str, tmp_path
     text = table if name.endswith("csv") else "".join(json.dumps(row) + "\n" for row in rows)
     assert any("2 models at least (m0, m1)" in note for note in told(tmp_path, text, name=name).notes)
     assert not any("models" in note for note in told(tmp_path, text.replace("m1", "m0"), name=name).notes)
+
+
+@pytest.mark.parametrize("hit", ["True", "true"])
+def test_answers_from_a_cache_of_answers_are_no_load(hit: str, tmp_path: Path) -> None:
+    rows = [f"r{n},2025-03-01 10:00:0{n},100,50,{hit if n == 1 else 'False'}" for n in range(4)]
+    head = "request_id,startTime,prompt_tokens,completion_tokens,cache_hit"
+    reason = "its answer came from a cache of answers, from no model"
+    reading = told(tmp_path, "\n".join([head, *rows]) + "\n")
+    assert (reading.taken, reading.skipped.reasons) == (3, {reason: (1, 3)})
+    records = [dict(zip(head.split(","), row.split(","))) for row in rows]
+    reading = told(tmp_path, "".join(json.dumps({**each, "prompt_tokens": 100, "completion_tokens": 50}) + "\n"
+                                     for each in records))  # fmt: skip
+    assert (reading.taken, reading.skipped.reasons) == (3, {reason: (1, 2)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -205,3 +206,50 @@ def test_tokens_of_a_run_of_nanogpt(tmp_path: Path) -> None:
     (piece,) = told(tmp_path, nano(), Asked(model="gpt2", accelerator="dgx-h100", devices=8)).pieces
     (job,) = piece.fragment["training"]
     assert (job["tokens"], job["progress"], job["sequence_length"]) == ("294.912M", "44.2368M", 1024)
+
+
+def resumed(*, begun: int, steps: int = 1000) -> str:
+    """The state of a Trainer that went on from a checkpoint: its time, and the sum of losses, are of what followed."""
+    state = json.loads(writers.trainer_state())
+    losses = {step: 4.0 - step / 500 for step in range(50, steps + 1, 50)}
+    history = [{"loss": loss, "step": step} for step, loss in losses.items()]
+    summed = sum(50 * loss for step, loss in losses.items() if step > begun)
+    end = {"step": steps, "train_runtime": 500.0, "train_loss": summed / steps, "train_steps_per_second": 2.0}
+    return json.dumps(state | {"global_step": steps, "max_steps": steps, "log_history": [*history, end]})
+
+
+@pytest.mark.parametrize(("begun", "step_time_s"), [(0, 0.5), (500, 1.0), (800, 2.5)])
+def test_the_time_of_a_resumed_run_is_of_the_steps_since(begun: int, step_time_s: float, tmp_path: Path) -> None:
+    reading = told(tmp_path, resumed(begun=begun))
+    assert figures(reading)["step time, mean"] == pytest.approx(step_time_s, rel=0.01)
+    assert any("resumed at about step" in note for note in reading.notes) == bool(begun)
+
+
+def test_a_run_that_ended_before_and_went_on_tells_the_time_of_what_followed(tmp_path: Path) -> None:
+    state = json.loads(writers.trainer_state())
+    state["log_history"] += [{"loss": 1.5, "step": 1500}, {"step": 2000, "train_runtime": 1000.0}]
+    reading = told(tmp_path, json.dumps(state | {"global_step": 2000, "max_steps": 2000}))
+    assert figures(reading)["step time, mean"] == 1.0
+
+
+def test_steps_of_a_table_are_those_of_the_trainer_not_of_what_was_logged(tmp_path: Path) -> None:
+    rows = [f"{n},{5 + 20 * n},2.5,{10 + 10 * n}" for n in range(5)]
+    reading = told(tmp_path, "\n".join(["_step,_runtime,train/loss,train/global_step", *rows]) + "\n")
+    assert (figures(reading)[MEDIAN], figures(reading)["last step"]) == (2.0, 50)
+    assert reading.understood["steps"] == "train/global_step"
+    logged = told(tmp_path, "\n".join(["_step,_runtime,train/loss", *(row.rsplit(",", 1)[0] for row in rows)]) + "\n")
+    assert figures(logged)[MEDIAN] == 20.0
+    assert "counts what was logged" in logged.understood["steps"]
+
+
+def test_of_several_runs_in_a_table_the_one_that_is_read_is_named(tmp_path: Path) -> None:
+    text = "Step,one - iteration-time,two - iteration-time\n10,2,4\n20,2,4\n30,2,4\n"
+    reading = told(tmp_path, text)
+    assert figures(reading)[MEDIAN] == 2.0
+    assert any("2 runs; one is read" in note for note in reading.notes)
+    assert not told(tmp_path, text.replace("two - ", "one - x")).notes[0].startswith("It holds")
+
+
+def test_a_table_without_a_time_says_so(tmp_path: Path) -> None:
+    reading = told(tmp_path, "_step,train/loss,timing/data\n10,2.5,1\n20,2.4,1\n30,2.3,1\n")
+    assert any("No column tells a time" in note for note in reading.notes)

@@ -193,6 +193,8 @@ BROKEN = {
     "1,100,20\n2,-5,20\n": [(3, 3, "bad-number")],
     "1,100,20\n2,5,0\n": [(3, 5, "bad-number")],
     "1,100,20\n2,5.5,2\n": [(3, 3, "bad-number")],
+    "1,100,20\n2,1.000,2\n": [(3, 3, "mixed-numbers")],
+    "1,100,20\n2.000,100,12.000\n": [(3, 11, "mixed-numbers")],
     "1,100,20\n2,nan,2\n": [(3, 3, "bad-number")],
     "1,100,20\n2,1e400,2\n": [(3, 3, "bad-number")],
     "1,100,20\n2,1e12,2\n": [(3, 3, "bad-number")],
@@ -229,6 +231,12 @@ def test_one_error_a_mistake(tmp_path: Path, rows: str) -> None:
     found = sorted((p.places[0].line, p.places[0].column, p.reference) for p in problems)
     assert found == BROKEN[rows], str(caught.value)
     assert all(p.hint and p.places[0].file == str(path) for p in problems)
+
+
+@pytest.mark.parametrize("other", ["1024.000", "512.0", "7."])
+def test_a_dot_that_another_number_shows_to_be_decimal_is_no_sign_between_thousands(tmp_path: Path, other: str) -> None:
+    trace = read_trace(written(tmp_path, f"{HEAD}1,5.000,20\n2,{other},2\n"))
+    assert trace.input_tokens.tolist() == [5, float(other)]
 
 
 @pytest.mark.parametrize(
