@@ -12,6 +12,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from planner.analysis.why.widen import allowed, in_regions
 from planner.candidates.search import Candidates
 from planner.checks.findings import Finding, cell_findings
@@ -48,6 +50,7 @@ def listing_findings(document: PlanDocument, listed: Candidates) -> Iterator[Fin
         yield from _story(name, told, listed, columns + max(mixed, 0))
         yield from _others(workload, listed, in_haste=IN_HASTE in document["warnings"])
         more += mixed
+    yield from _contradicts(document, listed)
     if listed.whole_calendar is not None and more:
         return  # a mix has a column for each of its starts
     cells = {"columns": listed.columns_before + more, "columns_pruned": listed.pruned}
@@ -84,6 +87,22 @@ def _others(workload: Workload, listed: Candidates, *, in_haste: bool) -> Iterat
     missing = sorted(device for device, cost in least.items() if cost < max(told, default=0)) if not cut else []
     if missing:
         yield Finding("wrong-alternative", f"{name}: a way on {missing[0]} is cheaper than some that are told")
+
+
+def _contradicts(document: PlanDocument, listed: Candidates) -> Iterator[Finding]:
+    """One job is in no conflict by itself where a way of it keeps every limit: another that it needs was left out."""
+    told = document["infeasible"]
+    members = {one["name"] for one in told["conflict"]} if told is not None else set()
+    tasks = [task for task in listed.program.tasks if task.name in members]
+    if len(tasks) != 1 or tasks[0].kind != "training" or listed.whole_calendar is not None:
+        return
+    keeps = np.full(tasks[0].stop, True)
+    keeps[: tasks[0].first] = False
+    for row in listed.program.rows:
+        over = row.columns[row.coefficients > row.bound]
+        keeps[over[over < tasks[0].stop]] = False
+    if keeps.any():
+        yield Finding("wrong-way-out", f"{tasks[0].name} alone keeps every limit, and nothing else is in the conflict")
 
 
 def choice_findings(document: PlanDocument, search: Callable[[Scenario], Candidates]) -> Iterator[Finding]:

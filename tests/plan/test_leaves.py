@@ -270,6 +270,15 @@ def test_a_wider_choice_that_is_not_told_is_found() -> None:
     ]
 
 
+@pytest.mark.parametrize("left_out", [0, 1])
+def test_a_job_without_which_there_is_no_conflict_is_not_left_out(left_out: int) -> None:
+    """Each of the two alone keeps the quota and its deadline; that of the first is not even in the conflict."""
+    document = copy.deepcopy(planned("infeasible"))
+    assert list(listing_findings(document, listed("infeasible"))) == []
+    document["infeasible"]["conflict"].pop(left_out)
+    assert [one.reference for one in listing_findings(document, listed("infeasible"))] == ["wrong-way-out"]
+
+
 @pytest.mark.parametrize(("words", "count"), [("", 2), (f"{NO_TIME}: the best plan on one kind of device", 0)])
 def test_one_kind_of_device_is_left_out_for_a_reason(words: str, count: int) -> None:
     document = copy.deepcopy(planned("mixed-job"))
