@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from planner.analysis.compare.decision import bought_rows
-from planner.analysis.why.why_not import _break_even_mfu
+from planner.analysis.why.why_not import Asked, _break_even_mfu
 from planner.budget.charges import charges_of
 from planner.budget.margins import margins_taken
 from planner.budget.months import Month
@@ -149,11 +149,11 @@ def test_no_device_is_told_to_do_more_than_its_peak(share: float, needed: float 
     """A device at 40 % of its peak that would win at half its price wins at 80 %, too; at less than 40 % it cannot."""
     found = SimpleNamespace(share=Fraction(repr(share)))
     prices = SimpleNamespace(break_even=lambda *_, **__: found)
-    monkeypatch.setattr("planner.analysis.why.why_not.Prices", SimpleNamespace(of=lambda _: prices))
+    monkeypatch.setattr("planner.analysis.why.why_not.Prices", SimpleNamespace(of=lambda *_: prices))
     monkeypatch.setattr("planner.analysis.why.why_not.TrainingQuestion", SimpleNamespace)
     tasks = (SimpleNamespace(name="job"),)
     candidates: Any = SimpleNamespace(questions={"job": SimpleNamespace()}, whole=SimpleNamespace(tasks=tasks))
     solution: Any = SimpleNamespace(cost_microusd=1)
     rows = [{"mfu": 0.4, "device": "d"}]
-    told = _break_even_mfu(candidates, solution, "job", rows, SimpleNamespace())  # type: ignore[arg-type]
+    told = _break_even_mfu(candidates, solution, "job", rows, SimpleNamespace(), Asked(name="d"))  # type: ignore[arg-type]
     assert told == (None if needed is None else pytest.approx(needed))
