@@ -38,6 +38,15 @@ def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
         yield begin, [cell.strip() for cell in cells]
 
 
+def _whole(rows: list[tuple[int, list[str]]], names: list[str], skipped: Skips) -> Iterator[tuple[int, list[str]]]:
+    """Rows with a cell for each column; those of no cell are none, others are counted."""
+    for number, cells in rows:
+        if len(cells) == len(names) and any(cells):
+            yield number, cells
+        elif any(cells):
+            skipped.add("more or fewer cells than columns", number)
+
+
 # genai-perf, aiperf as tables: a metric a row, its statistics in columns
 
 
@@ -135,12 +144,7 @@ def _guide_runs(source: Source, skipped: Skips) -> Runs:
     rows = list(_rows(source))
     deep = 3 if rows and "run info" in (cell.lower() for cell in rows[0][1]) else 1
     names = [" ".join(part for part in parts if part) for parts in zip(*(cells for _, cells in rows[:deep]))]
-    for number, cells in rows[deep:]:
-        if not any(cells):
-            continue
-        if len(cells) != len(names):
-            skipped.add("more or fewer cells than columns", number)
-            continue
+    for number, cells in _whole(rows[deep:], names, skipped):
         run: dict[str, Any] = {}
         for name, cell in zip(names, cells):
             run.update(_guide_cell(name, cell))
@@ -257,15 +261,10 @@ def _recognise_analyzer(source: Source) -> Match:
 
 
 def _analyzer_runs(source: Source, skipped: Skips) -> Runs:
-    (_, names), *rows = _rows(source)
-    names = [name.lower() for name in names]
+    rows = list(_rows(source))
+    names = [name.lower() for _, head in rows[:1] for name in head]
     known = {"concurrency": "concurrency", "request rate": "request_rate", "inferences/second": "requests_per_second"}
-    for number, cells in rows:
-        if not any(cells):
-            continue
-        if len(cells) != len(names):
-            skipped.add("more or fewer cells than columns", number)
-            continue
+    for number, cells in _whole(rows[1:], names, skipped):
         run: dict[str, Any] = {}
         for name, cell in zip(names, cells):
             mark, _, what = name.partition(" ")

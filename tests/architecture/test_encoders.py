@@ -9,7 +9,8 @@ import pytest
 
 from planner.architecture.build import build
 from planner.architecture.config import Config
-from planner.architecture.encoders import is_encoder, vision_parts, whole_parts
+from planner.architecture.encoders import is_encoder, whole_parts
+from planner.architecture.vision import vision_parts
 from planner.errors import InputError
 
 BERT = {"model_type": "bert", "architectures": ["BertModel"], "hidden_size": 768, "num_hidden_layers": 12,

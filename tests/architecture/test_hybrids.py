@@ -10,8 +10,8 @@ import pytest
 
 from planner.architecture.build import build
 from planner.architecture.config import Config
-from planner.architecture.encoders import vision_parts
 from planner.architecture.model import Architecture
+from planner.architecture.vision import vision_parts
 from planner.architecture.work import core_forward_flop_per_token, linear_context_tokens, state_bytes
 from planner.equations.flops import attention_forward_flop_per_token as softmax_flop
 from planner.equations.state_space import state_space_forward_flop_per_token
