@@ -158,14 +158,14 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
             "first tokens may come more than twice as late as predicted. --simulate shows it; lengths with a spread, "
             "{mean:, p95:}, are predicted better"
         )
-    pools = {f"{row['provider']} {row['region']}" for row in rows if "role" in row and row["role"] != "whole"}
+    pools = {_place(row) for row in rows if "role" in row and row["role"] != "whole"}
     if len(pools) > 1:  # where there are several futures, which do not hold them together
         yield (
             f"{fleet.name}: its pools lie in {len(pools)} places ({', '.join(sorted(pools)[:3])}), and the cache of "
             "each request goes between them: neither its time nor its price is counted; hardware.regions or "
             "limits.max_providers: 1 keeps them in one"
         )
-    places = dict.fromkeys(f"{row['provider']} {row['region']}" for row in rows)
+    places = dict.fromkeys(map(_place, rows))
     if len(places) > 1 and fleet.targets_s:
         yield (
             f"{fleet.name} runs at {len(places)} places ({', '.join(list(places)[:3])}): its targets leave out the way "
@@ -177,6 +177,11 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
     for row in rows:
         if question.tier == "analytic" and "tier" in row and row["tier"]["tag"] in ("inherited", "unfitted"):
             yield _not_measured(question, row)
+
+
+def _place(row: Allocation) -> str:
+    """Provider and region; of machines that are owned at no named place one word."""
+    return " ".join(dict.fromkeys((row["provider"], row["region"])))
 
 
 def _outages(question: ServingQuestion, rows: Sequence[Allocation]) -> Iterator[str]:
