@@ -117,14 +117,18 @@ def _changes(session: Session, document: PlanDocument) -> Iterator[_Change]:
             yield _Change(LISTED_AGAIN_FLEET * session.listed_s, words, setting)
     for workload in sorted(document["workloads"], key=lambda one: -one["cost_microusd"]):
         if workload["kind"] == "serving" and workload["cost_microusd"] >= least:
-            yield from _looser_targets(workload, SIZED_AGAIN * session.solved_s)
+            yield from _sizes(workload, SIZED_AGAIN * session.solved_s)
 
 
-def _looser_targets(workload: ServingWorkload, takes_s: float) -> Iterator[_Change]:
-    """The targets that replicas are sized by, looser step by step."""
+def _sizes(workload: ServingWorkload, takes_s: float) -> Iterator[_Change]:
+    """The targets that replicas are sized by, looser step by step, and the errors for which many of them stand."""
     name = workload["name"]
-    idle = {one.target for row in workload["allocations"] if (one := held_for_errors(row)) is not None}
+    held = [one for row in workload["allocations"] if (one := held_for_errors(row)) is not None]
+    idle = {one.target for one in held if one.idle}
     points = [row["point"] for row in workload["allocations"] if row["point"]]
+    if any((t["at_confidence_s"] or 0) > (t["predicted_s"] or 0) for point in points for t in point["targets"]):
+        words = f"{name}: targets held at p50 of the errors, as a measurement might allow,"
+        yield _Change(takes_s, words, f"serving.{name}.confidence=p50", LEAST_OF_TARGET)
     for target in dict.fromkeys(point["sized_by"] for point in points):
         limit_s = workload["demand"]["targets_s"].get(target)
         if not limit_s:

@@ -201,6 +201,29 @@ def test_fleets_are_advised_looser_targets_and_told_what_the_error_band_costs(
     assert not [line for line in loose["warnings"] if "most of its" in line]
 
 
+def test_busy_fleets_are_told_what_the_error_band_costs(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nine nodes stood where five would do but for the error of the prediction: $156,000 a month, without a word."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "long.yaml").write_text(
+        "schema: plan/v1\nname: long\nhardware: {allow: [b200-sxm], providers: [lambda]}\nserving:\n"
+        "  - {name: agents, model: llama-3.1-70b, qpm: 30, input_tokens: 100000, output_tokens: 1000,"
+        " prefix_cached: 80 %, slo: {ttft_p95: 10 s, tpot_p95: 50 ms}}\n"
+    )
+    assert "! agents: many of its 9 replicas are there for the error" in " ".join(run("solve", "long.yaml").out.split())
+    screen = " ".join(run("solve", "long.yaml", "-v").out.split())
+    said = re.search(r"> agents: targets held at p50 of the errors, [a-z ,]+ would save (\$[\d,]+) \(\d+ %\)", screen)
+    assert said is not None
+    now, likely = (
+        json.loads(run("solve", "long.yaml", *some, "-o", "json").out)["summary"]["cost_usd"]
+        for some in ((), ("--set", "serving.agents.confidence=p50"))
+    )
+    assert now - likely == pytest.approx(parse_money(said[1], rates=None) / 1e6, abs=1.0)
+    half = json.loads(run("solve", "long.yaml", "--set", "serving.agents.confidence=p50", "-o", "json").out)
+    assert not [line for line in half["warnings"] if "for the error" in line]
+
+
 def test_advice_that_there_was_no_time_for_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ALLOWED_S", "ALLOWED", "ALLOWED_MORE_S", "ALLOWED_MORE"):
         monkeypatch.setattr(advising, name, 0.0)

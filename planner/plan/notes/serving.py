@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from planner.scenario.schema import ServingFleet
 
 FEW_REPLICAS = 4  # of a row: fewer may be hardly busy for want of load
+NEARLY = 1.25  # times what holds at the confidence: a target beyond that leaves room for more
 LOOSE = 1.5  # times a prediction: a target so far above it is kept by the error band alone
 
 _FRACTION = {
@@ -70,35 +71,40 @@ def _users(fleet: ServingFleet) -> Iterator[str]:
 
 
 class Held(NamedTuple):
-    """A target for whose error band replicas stand almost idle."""
+    """A target for whose error band there are more replicas than the prediction needs."""
 
     target: str
     limit_s: float
     predicted_s: float
     at_confidence_s: float
+    idle: bool  # less than one request at a time in each
 
 
 def held_for_errors(row: ServingAllocation) -> Held | None:
-    """Whether the replicas of a row are many, and hardly busy, for what the prediction of a target may be off by."""
+    """Whether the replicas of a row are many for what the prediction of a target may be off by."""
     point = row["point"]
-    if not point or row["role"] != "whole" or row["replicas"] < FEW_REPLICAS or point["sequences"] >= 1:
+    if not point or row["role"] != "whole" or row["replicas"] < FEW_REPLICAS:
         return None  # in a pool that only reads prompts few are under way at a time
     for one in point["targets"]:
         likely_s, sure_s = one["predicted_s"], one["at_confidence_s"]
-        if one["name"] == point["sized_by"] and likely_s and sure_s and likely_s * LOOSE <= one["target_s"]:
-            return Held(one["name"], one["target_s"], likely_s, sure_s)
+        if one["name"] != point["sized_by"] or not likely_s or not sure_s or likely_s * LOOSE > one["target_s"]:
+            continue
+        idle = point["sequences"] < 1
+        if idle or sure_s * NEARLY >= one["target_s"]:
+            return Held(one["name"], one["target_s"], likely_s, sure_s, idle)
     return None
 
 
-def _idle_for_errors(fleet: ServingFleet, row: ServingAllocation) -> Iterator[str]:
-    """What most of a fleet stands there for, where that is the error of the prediction."""
+def _held_for_errors(fleet: ServingFleet, row: ServingAllocation) -> Iterator[str]:
+    """What much of a fleet stands there for, where that is the error of the prediction."""
     held = held_for_errors(row)
     if held is not None and row["point"]:
         likely, sure, limit = (format_duration(s) for s in (held.predicted_s, held.at_confidence_s, held.limit_s))
+        busy = f", with {row['point']['sequences']:.2g} requests at a time in each" if held.idle else ""
         yield (
-            f"{fleet.name}: most of its {row['replicas']} replicas are there for the error of the prediction: "
-            f"{held.target}, {likely} as predicted, is {sure} of {limit} at p{100 * fleet.confidence_share:g}, with "
-            f"{row['point']['sequences']:.2g} requests at a time in each; a looser target costs less, and "
+            f"{fleet.name}: {'most' if held.idle else 'many'} of its {row['replicas']} replicas are there for the "
+            f"error of the prediction: {held.target}, {likely} as predicted, is {sure} of {limit} at "
+            f"p{100 * fleet.confidence_share:g}{busy}; a looser target costs less, and "
             f"--set 'serving.{fleet.name}.confidence=p50' shows what the error does"
         )
 
@@ -172,7 +178,7 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
             "to the users; limits.max_providers: 1 or hardware.regions keeps it in one"
         )
     for row in rows:
-        yield from _idle_for_errors(fleet, cast("ServingAllocation", row))
+        yield from _held_for_errors(fleet, cast("ServingAllocation", row))
     yield from _outages(question, rows)
     for row in rows:
         if question.tier == "analytic" and "tier" in row and row["tier"]["tag"] in ("inherited", "unfitted"):
