@@ -80,6 +80,8 @@ def one_device(catalog: Catalog, name: str) -> str:
 def _unknown(noun: str, name: str, known: Iterable[str]) -> InputError:
     from difflib import get_close_matches
 
-    near = get_close_matches(name.lower(), list(known), n=3, cutoff=0.5)
+    low, names = name.lower(), list(known)
+    longer = [one for one in names if low.startswith(f"{one.rpartition('/')[2]}-")]  # dgx-h100-80gb: dgx-h100
+    near = list(dict.fromkeys([*longer, *get_close_matches(low, names, n=3, cutoff=0.5)]))[:3]
     hint = "did you mean " + " or ".join(near) + "?" if near else f"plan catalog list shows every {noun}"
     return InputError(Problem(reference=f"unknown-{noun}", message=f"there is no {noun} '{name}'", hint=hint))

@@ -10,13 +10,15 @@ from planner.architecture.model import Architecture
 from planner.candidates.layouts import splits_context, splits_experts, splits_tensors
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingTable
-from planner.catalog.load import device_matches
+from planner.catalog.load import device_matches, find_shape
 from planner.catalog.model import Catalog, Device
 from planner.errors import InputError, Problem
+from planner.estimate.engines import engine_rules
 from planner.estimate.frameworks import named_framework, runs_on
 from planner.estimate.kernels import not_run
 from planner.estimate.layout import equal_chunks
 from planner.estimate.resolve import sequence_length_of
+from planner.estimate.serving_formats import FORMATS
 from planner.estimate.software import SOFTWARE
 from planner.estimate.software_models import titan_flavor
 from planner.plan.rows.run import split_document
@@ -92,6 +94,9 @@ def _software_problems(
         if any(device_matches(device, pattern) for pattern in hardware.allow)
         and not any(device_matches(device, pattern) for pattern in hardware.deny)
     ]
+    if "*" in hardware.exclude:  # nothing is rented
+        owned = {find_shape(catalog, one.shape).device for one in hardware.owned}
+        allowed = [device for device in allowed if device.id in owned]
     for index, job in enumerate(scenario.training):
         path, name = f"training[{index}].framework", job.framework
         there = [device for device in allowed if "training" in device.uses]
@@ -113,7 +118,14 @@ def _software_problems(
         reasons = [not_run(fleet, device) for device in there] if fleet.engine else []
         if reasons and all(reasons):
             text = f"{fleet.engine} serves {fleet.name} on none of the devices that are allowed: {reasons[0]}"
-            yield _both(scenario, f"serving[{index}].engine", text, "name another engine, or allow other devices")
+            rules = engine_rules(fleet.engine)
+            formats = rules.formats if rules is not None and fleet.weights not in rules.formats else ()
+            bits = int(FORMATS[fleet.weights].bits)
+            near = sorted(formats, key=lambda one: abs(int(FORMATS[one].bits) - bits))[:3]
+            served = f"write weights: {' or '.join(near)}, or " if near else ""
+            yield _both(
+                scenario, f"serving[{index}].engine", text, f"{served}name another engine, or allow other devices"
+            )
 
 
 def _some(devices: Sequence[Device]) -> str:

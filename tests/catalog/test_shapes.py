@@ -9,6 +9,7 @@ import pytest
 
 from planner.catalog.load import find_shape
 from planner.catalog.model import Catalog, Shape
+from planner.errors import InputError
 
 GBIT = 1e9 / 8
 
@@ -150,6 +151,11 @@ def test_owned_machines(catalog: Catalog) -> None:
         assert find_shape(catalog, name).device == device
     assert find_shape(catalog, "sn40l-x16").scale_up_devices == 1  # no fact on its links
     assert find_shape(catalog, "h100-nvl-94gb-x8").scale_up_devices == 2  # bridges join pairs
+
+
+def test_a_name_with_its_memory_finds_the_machine_of_that_name_first(catalog: Catalog) -> None:
+    with pytest.raises(InputError, match="did you mean onprem/dgx-h100 or "):  # letters of dgx-a100-80gb are nearer
+        find_shape(catalog, "dgx-h100-80gb")
 
 
 def slices(catalog: Catalog, device: str) -> dict[int, Shape]:

@@ -56,6 +56,20 @@ def test_an_engine_that_serves_nowhere_is_an_error_with_both_lines() -> None:
     assert [place.line for place in found.places] == [4, 6]
 
 
+def test_weights_that_an_engine_does_not_serve_are_told_with_those_that_it_does() -> None:
+    """A device that nobody owns or rents (mi100) stood for the reason, and no format for the way out."""
+    fleet = (
+        "{name: a, model: llama-3.1-8b, weights: int4, qpm: 6, input_tokens: 500, output_tokens: 100,"
+        " engine: llama.cpp}"
+    )
+    found = problem(
+        HEAD + f"serving:\n  - {fleet}\nhardware:\n"
+        "  owned: [{shape: rtx-4090-x2, count: 1, price: $1/h}]\n  exclude: ['*']\n"
+    )
+    assert "rtx-4090: llama.cpp does not serve weights in int4" in found.message
+    assert found.hint.startswith("write weights: q4_k_m or ")
+
+
 @pytest.mark.parametrize(("name", "more"), [("trl", ", lora: {rank: 8}"), ("torchtitan", "")])
 def test_a_named_program_gets_a_layout_that_it_runs(name: str, more: str) -> None:
     text = JOB.format(model="llama-3.1-70b", more=f"framework: {name}{more}", allow="h100-sxm-80gb, tpu-v6e")
