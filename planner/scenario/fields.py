@@ -167,6 +167,11 @@ _positive_time = _quantity(
     units.parse_duration, "above 0 and at most 1200 months", 0, _CENTURY_S, above=True, hint='write "30 days"'
 )
 Duration = Annotated[float, _TIME_SCHEMA, _positive_time]
+Latency = Annotated[
+    float,
+    _text_schema(_TIME_UNITS, "500 ms"),
+    _quantity(units.parse_latency, "above 0 and at most 1200 months", 0, _CENTURY_S, above=True, hint='write "500 ms"'),
+]
 Hours = Annotated[
     float,
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),

@@ -39,6 +39,69 @@ _EXAMPLES = {
     "watts": "watts: 10.2 kW",
     "years": "years: 4",
     "pue": "pue: 1.3",
+    "lora": "lora: {rank: 16}",
+    "spot": "spot: {interruptions: 0.05 /h}",
+    "slo": "slo: {ttft_p95: 3 s, tpot_p95: 100 ms}",
+    "layout": "layout: {tp: 8, pp: 2}",
+    "autoscaling": "autoscaling: {start_up: 5 min}",
+    "speculative": "speculative: {length: 3, acceptance: 70 %}",
+    "limits": "limits: {budget: $60000}",
+}
+
+# How a scenario writes it -> what trainers, engines and clouds call it; of keys and of values that are one of some
+_CALLED = {
+    "sequence_length": "seq_len seq_length max_seq_length max_seq_len max_length context_length block_size",
+    "global_batch": "batch batch_size global_batch_size train_batch_size gbs",
+    "recompute": "gradient_checkpointing activation_checkpointing recomputation",
+    "sharding": "zero zero_stage fsdp",
+    "lora": "qlora adapter adapters peft",
+    "tokens": "steps max_steps samples",
+    "rank": "r lora_rank",
+    "dp": "data data_parallel data_parallel_size",
+    "tp": "tensor tensor_parallel tensor_parallel_size",
+    "pp": "pipeline pipeline_parallel pipeline_parallel_size",
+    "cp": "context context_parallel context_parallel_size",
+    "ep": "expert experts expert_parallel expert_parallel_size",
+    "weights": "dtype precision quant quantization",
+    "kv_cache": "cache kv_cache_dtype kv_dtype",
+    "qpm": "rps qps rpm requests_per_second requests_per_minute",
+    "users": "clients concurrency concurrent_users",
+    "input_tokens": "prompt_tokens prompt_length input_length isl",
+    "output_tokens": "completion_tokens generated_tokens output_length max_tokens osl",
+    "spare_replicas": "spares standby",
+    "availability": "sla uptime",
+    "slo": "latency targets ttft tpot ttft_p50 ttft_p95 ttft_p99 tpot_p50 tpot_p95 tpot_p99",
+    "layout": "parallelism tp pp dp cp ep",
+    "allow": "accelerators devices gpu gpus",
+    "providers": "cloud clouds provider",
+    "regions": "region zone zones",
+    "assume_inter_node": "interconnect network",
+    "budget": "cost max_cost max_price",
+    "max_devices": "gpus max_gpus",
+    "bf16": "amp bfloat16 mixed",
+    "fp16": "float16 half",
+    "fp32": "float float32",
+    "fp8": "e4m3 float8 fp8_e4m3 fp8_e5m2",
+    "int8": "8bit w8a8",
+    "int4": "4bit awq gptq w4a16",
+    "q4_k_m": "gguf",
+    "nvfp4": "fp4",
+    "nf4": "4bit bnb fp4 int4",
+    "none": "ddp",
+    "zero-3": "fsdp fsdp2",
+    "full": "true",
+    "megatron": "megatron-core megatron-lm nemo",
+    "fsdp": "accelerate lightning torch",
+    "trl": "hf huggingface peft transformers unsloth",
+    "commitment_1y": "1y commitment committed reserved reserved_1y savings_plan",
+    "commitment_3y": "3y reserved_3y",
+    "cost": "money price",
+}
+# Where another word is another figure
+_SAYS = {
+    "qpm": " It is requests per minute, 60 times those of a second",
+    "tokens": " They are of the data: steps times sequences of a batch times their length",
+    "global_batch": " It is of one step on all devices, in tokens or sequences",
 }
 
 
@@ -119,17 +182,18 @@ def _translate(error: Any, path: Steps, document: Document) -> Mistake:
         message = f"{FIELD} is {written(error['input'])}; it must be one of {', '.join(choices)}"
         hint = _choice_hint(error["input"], choices)
     else:
-        reference, message, hint = _wrong_type(kind, error["input"])
+        reference, message, hint = _wrong_type(kind, error["input"], field)
     message = message.replace(FIELD, field)
     return mistake(document, path, reference, message, hint.replace(FIELD, field))
 
 
-def _wrong_type(kind: str, value: object) -> tuple[str, str, str]:
+def _wrong_type(kind: str, value: object, field: str) -> tuple[str, str, str]:
     if kind == "bool_type":
         return "wrong-type", f"{FIELD} is {written(value)}; it wants true or false", "write true or false"
     if kind == "string_type":
         return "wrong-type", f"{FIELD} is {written(value)}; it wants text", "write text, in quotes if need be"
-    return "wrong-type", f"{FIELD} is {written(value)}; it wants a mapping of fields", "write key: value, one a line"
+    example = f"write {_EXAMPLES[field]}" if field in _EXAMPLES else "write key: value, one a line"
+    return "wrong-type", f"{FIELD} is {written(value)}; it wants a mapping of fields", example
 
 
 def _unknown_field(path: Steps, document: Document) -> Mistake:
@@ -138,12 +202,13 @@ def _unknown_field(path: Steps, document: Document) -> Mistake:
     known = _aliases(model) if model else []
     if model is Scenario:
         known += LOADER_KEYS
-    near = closest(key, known)
-    home = "" if near else _home_of(key)
+    called = _called(key)
+    near = [name for name in called if name in known] or closest(key, known)
+    elsewhere = [] if near else [name for name in (key, *called) if _home_of(name)]
     if near:
-        hint = f"did you mean '{near[0]}'?"
-    elif home:
-        hint = f"'{key}' is a field of {home}"
+        hint = f"did you mean '{near[0]}'?{_SAYS.get(near[0], '') if near[0] in called else ''}"
+    elif elsewhere:
+        hint = f"'{elsewhere[0]}' is a field of {_home_of(elsewhere[0])}"
     else:
         hint = "fields: " + ", ".join(known)
     problem = Problem(
@@ -155,8 +220,15 @@ def _unknown_field(path: Steps, document: Document) -> Mistake:
     return Mistake(path=path, problem=problem, meant=near[0] if near else "")
 
 
+def _called(word: str) -> list[str]:
+    """How a scenario writes what others call so."""
+    low = word.lower()
+    return [name for name, others in _CALLED.items() if low in others.split()]
+
+
 def _choice_hint(value: object, choices: Sequence[str]) -> str:
-    near = closest(value, choices) if isinstance(value, str) and len(value) < 80 else []
+    text = str(value).lower() if isinstance(value, str | bool) else ""
+    near = [name for name in _called(text) if name in choices] or (closest(text, choices) if 0 < len(text) < 80 else [])
     return f"did you mean '{near[0]}'?" if near else f"write {choices[0]}"
 
 

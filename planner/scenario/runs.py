@@ -12,6 +12,7 @@ from planner.scenario.fields import (
     Count,
     DataRate,
     Duration,
+    Latency,
     Pattern,
     ShareOrZero,
     StoragePrice,
@@ -36,8 +37,8 @@ class Failures(Part):
     checkpoint_bandwidth_bytes_per_s: DataRate | None = Field(
         None, alias="checkpoint_bandwidth", description="of one host into storage; all hosts write at once"
     )
-    restart_s: Duration | None = Field(None, alias="restart", description="from a noticed failure to useful steps")
-    detection_s: Duration | None = Field(None, alias="detection", description="from a failure to its notice")
+    restart_s: Latency | None = Field(None, alias="restart", description="from a noticed failure to useful steps")
+    detection_s: Latency | None = Field(None, alias="detection", description="from a failure to its notice")
     checkpoint: Literal["sync", "async"] = Field("sync", description="async: only the copy to the host stops the job")
     stragglers: ShareOrZero | None = Field(None, description="spread of a device's step time, as a share of it")
     scale_loss: ShareOrZero | None = Field(
@@ -76,7 +77,7 @@ class GivenLayout(Part):
 class StepTime(Part):
     """Time of one optimizer step as measured, and where."""
 
-    measured_s: Duration = Field(alias="measured", description="time of one optimizer step")
+    measured_s: Latency = Field(alias="measured", description="time of one optimizer step")
     shape: Pattern | None = Field(None, description="shape that it was measured on; else the one that is owned")
     count: Count | None = Field(None, description="shapes of the run; else all that are owned")
     layout: GivenLayout = Field(

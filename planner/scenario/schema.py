@@ -25,6 +25,7 @@ from planner.scenario.fields import (
     Date,
     Duration,
     FilePath,
+    Latency,
     Many,
     Mass,
     Money,
@@ -93,8 +94,8 @@ class Spot(Part):
     """How often spot shapes are taken away."""
 
     interruptions_per_s: RequestRate = Field(alias="interruptions", description="of one shape")
-    warning_s: Duration | None = Field(None, alias="warning", description="from the notice to the loss of the shape")
-    restart_s: Duration | None = Field(
+    warning_s: Latency | None = Field(None, alias="warning", description="from the notice to the loss of the shape")
+    restart_s: Latency | None = Field(
         None, alias="restart", description="until the job runs again, else as after a failure"
     )
 
@@ -103,7 +104,7 @@ class BetweenZones(Part):
     """What groups of one job in different zones, regions or providers reach of each other, one way."""
 
     bandwidth_bytes_per_s: DataRate = Field(alias="bandwidth", description="of one shape to shapes in other zones")
-    latency_s: Duration | None = Field(
+    latency_s: Latency | None = Field(
         None, alias="latency", description="default 100 ms, half the way round the Earth in glass"
     )
     price_usd_per_gb: TransferPrice = Field(alias="price", description="of what a group sends; $0/GB when it is free")
@@ -141,7 +142,7 @@ class Hardware(Part):
         "full", description="what counts of a fee for time after the horizon: all of it, or the part before"
     )
     flex: Flex | None = Field(None, description="terms of capacity that one queues for")
-    boot_s: Duration | None = Field(
+    boot_s: Latency | None = Field(
         None,
         alias="boot",
         description="paid for before a job runs on what it rents by the hour: boot and set-up; left out: by provider",

@@ -24,9 +24,9 @@ from planner.scenario.fields import (
     Confidence,
     Count,
     CountOrZero,
-    Duration,
     Factor,
     FilePath,
+    Latency,
     Length,
     Name,
     Pattern,
@@ -70,26 +70,26 @@ Format = Literal[
 class Slo(Part):
     """Latency targets: of the first token, and of the mean time between the others of a request."""
 
-    ttft_p50_s: Duration | None = Field(
+    ttft_p50_s: Latency | None = Field(
         None, alias="ttft_p50", description="time to the first token that half of requests stay within"
     )
-    ttft_p95_s: Duration | None = Field(
+    ttft_p95_s: Latency | None = Field(
         None, alias="ttft_p95", description="time to the first token that 95 % of requests stay within"
     )
-    ttft_p99_s: Duration | None = Field(
+    ttft_p99_s: Latency | None = Field(
         None, alias="ttft_p99", description="time to the first token that 99 % of requests stay within"
     )
-    tpot_p50_s: Duration | None = Field(
+    tpot_p50_s: Latency | None = Field(
         None,
         alias="tpot_p50",
         description="mean time between the further tokens of a request that half of requests stay within",
     )
-    tpot_p95_s: Duration | None = Field(
+    tpot_p95_s: Latency | None = Field(
         None,
         alias="tpot_p95",
         description="mean time between the further tokens of a request that 95 % of requests stay within",
     )
-    tpot_p99_s: Duration | None = Field(
+    tpot_p99_s: Latency | None = Field(
         None,
         alias="tpot_p99",
         description="mean time between the further tokens of a request that 99 % of requests stay within",
@@ -128,7 +128,7 @@ class EngineLimits(Part):
 class Autoscaling(Part):
     """How replicas come and go."""
 
-    start_up_s: Duration = Field(
+    start_up_s: Latency = Field(
         alias="start_up",
         description="from the wish for a replica until it serves; capacity is held that long ahead of the load",
     )
@@ -166,7 +166,7 @@ class ServingFleet(Part):
         None,
         description="people or agents, each of whom waits for an answer, thinks, and sends the next request",
     )
-    think_time_s: Duration | None = Field(
+    think_time_s: Latency | None = Field(
         None, alias="think_time", description="mean time from an answer to the next request of the same user"
     )
     peak_factor_given: Factor | None = Field(

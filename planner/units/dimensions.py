@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from fractions import Fraction
 
 from planner.carriers import dataclass
@@ -88,6 +88,7 @@ TIME = Dimension(
            "years": ("{n*12} months",), "y": ("{n*12} months",)},
     slip_rule="units of time are ms, s, min, h, days, weeks, months",
 )  # fmt: skip
+LATENCY = replace(TIME, sample=500, examples=("{n} ms", "{n} s"))
 TOKENS = Dimension(
     sample=200,
     noun="an amount of tokens",

@@ -15,6 +15,7 @@ from planner.units.dimensions import (
     ENERGY_PRICE,
     FLOP_RATE,
     FRACTION,
+    LATENCY,
     MASS,
     MEMORY,
     MONEY,
@@ -192,6 +193,11 @@ def parse_bytes(value: object, *, field: str = "value") -> float:
 def parse_duration(value: object, *, field: str = "value") -> float:
     """A time, "30 days", in seconds; a month is 730 h."""
     return _float(value, TIME, field)
+
+
+def parse_latency(value: object, *, field: str = "value") -> float:
+    """A time of moments, "500 ms", in seconds."""
+    return _float(value, LATENCY, field)
 
 
 def parse_tokens(value: object, *, field: str = "value") -> float:

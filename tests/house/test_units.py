@@ -98,6 +98,7 @@ def test_parse(parse, text, value) -> None:  # type: ignore[no-untyped-def]
     ("parse", "text", "reference", "hint"),
     [
         (units.parse_duration, 30, "missing-unit", 'write "30 days" or "720 h"'),
+        (units.parse_latency, 30, "missing-unit", 'write "30 ms" or "30 s"'),
         (units.parse_duration, "30", "missing-unit", '"30 days"'),
         (units.parse_duration, "80 GB", "wrong-dimension", "30 days"),
         (units.parse_duration, "10 m", "ambiguous-suffix", '"10 min" or "10 months"'),

@@ -101,6 +101,60 @@ def test_a_deadline_by_date_wants_a_date_to_count_from(top: dict[str, str], mess
     assert [problem.message for problem in error.value.problems] == [message]
 
 
+@pytest.mark.parametrize(
+    ("more", "hint"),
+    [
+        ({"precision": "bfloat16"}, "did you mean 'bf16'?"),  # the first choice, fp32, stood for all that is not known
+        ({"sharding": "fsdp"}, "did you mean 'zero-3'?"),
+        ({"recompute": True}, "did you mean 'full'?"),
+        ({"framework": "unsloth"}, "did you mean 'trl'?"),
+        ({"lora": True}, "write lora: {rank: 16}"),
+        ({"lora": {"rank": 8, "base": "int4"}}, "did you mean 'nf4'?"),
+        ({"seq_len": 4096}, "did you mean 'sequence_length'?"),
+        ({"gradient_checkpointing": True}, "did you mean 'recompute'?"),
+        ({"tp": 4}, "did you mean 'layout'?"),
+        ({"gpus": 8}, "'allow' is a field of hardware"),
+    ],
+)
+def test_words_of_trainers_are_told_ours(more: dict[str, object], hint: str) -> None:
+    with pytest.raises(InputError) as error:
+        scenario([job(**{"model": "llama-3.1-8b", **more})])
+    assert [problem.hint for problem in error.value.problems] == [hint]
+
+
+@pytest.mark.parametrize(
+    ("more", "hint"),
+    [
+        ({"rps": 5}, "did you mean 'qpm'? It is requests per minute, 60 times those of a second"),
+        ({"precision": "fp8"}, "did you mean 'weights'?"),
+        ({"weights": "awq"}, "did you mean 'int4'?"),
+        ({"prompt_tokens": 500}, "did you mean 'input_tokens'?"),  # the letters of output_tokens are nearer
+        ({"uptime": "99.9 %"}, "did you mean 'availability'?"),
+        ({"ttft_p95": "1 s"}, "did you mean 'slo'?"),
+        ({"slo": {"ttft_p95": 500}}, 'write "500 ms" or "500 s"'),  # not days
+        ({"region": "us-east-1"}, "'regions' is a field of hardware"),
+    ],
+)
+def test_words_of_engines_are_told_ours(more: dict[str, object], hint: str) -> None:
+    with pytest.raises(InputError) as error:
+        scenario(serving=[fleet(**more)])
+    assert [problem.hint for problem in error.value.problems] == [hint]
+
+
+@pytest.mark.parametrize(
+    ("hardware", "hint"),
+    [
+        ({"pricing": ["reserved_1y"]}, "did you mean 'commitment_1y'?"),
+        ({"gpus": ["h100"]}, "did you mean 'allow'?"),
+        ({"clouds": ["aws"]}, "did you mean 'providers'?"),
+    ],
+)
+def test_words_of_clouds_are_told_ours(hardware: dict[str, object], hint: str) -> None:
+    with pytest.raises(InputError) as error:
+        scenario([job()], hardware=hardware)
+    assert [problem.hint for problem in error.value.problems] == [hint]
+
+
 def test_a_setting_adds_to_what_is_there() -> None:
     asked = scenario([job(deadline="30 days", tokens="2B")], limits={"budget": "$20,000"})
     more = with_settings(asked, ["training.job.deadline=+7d", "limits.budget=+5k", "training.job.tokens=+1B"])

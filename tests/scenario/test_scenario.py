@@ -217,7 +217,7 @@ def test_names_with_dots_are_found() -> None:
         ("overrides.x=1", "bad-reference", 1, "there is"),
         ("limits.budget", "bad-reference", 1, "PATH=VALUE"),
         ("=3", "bad-reference", 1, "PATH=VALUE"),
-        ("limits=3", "wrong-type", 8, "key: value"),
+        ("limits=3", "wrong-type", 8, "write limits: {"),
         ("limits.budget=$60\x1b000", "bad-yaml", 18, "remove"),
         ("training.a.deadline=", "missing-field", 5, "deadline"),
         ("limits[0]=1", "bad-reference", 1, "field"),
