@@ -1,4 +1,4 @@
-"""Whether a plan says of everything that the scenario names whether it is used: machines owned, devices, providers."""
+"""Whether a plan says of all that the scenario names whether it is used: machines owned, devices, sellers, terms."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ def named_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog)
     document
         A plan; one without rows uses nothing.
     scenario
-        The one that the plan carries, read: what it owns, and which devices and providers it names.
+        The one that the plan carries, read: what it owns, and which devices, providers, price models and contracts
+        it names.
     catalog
         The devices that a pattern covers.
     """
     rows = [row for workload in document["workloads"] for row in workload["allocations"]]
-    due = list(_due(scenario, catalog, rows))
+    due = [*_due(scenario, catalog, rows), *_due_terms(scenario, rows, document["contracts"])]
     told = document.get("named", [])
     if [one["place"] for one in told] != [one["place"] for one in due]:
         text = f"it tells what becomes of {[one['place'] for one in told]}, named are {[one['place'] for one in due]}"
@@ -67,3 +68,16 @@ def _due(scenario: Scenario, catalog: Catalog, rows: Any) -> Iterator[dict[str, 
             used = any(provider_matches(row["provider"], provider) for row in rows)
             yield {"place": place, "name": provider.lower(), "used": used}
         seen.add((provider or "*").lower())
+
+
+def _due_terms(scenario: Scenario, rows: Any, bought: Any) -> Iterator[dict[str, Any]]:
+    """Price models beside on demand, and the scenario's own contracts; used by rows, or by what is bought ahead."""
+    hardware = scenario.hardware
+    for index, model in enumerate(hardware.pricing):
+        if model != "on_demand":
+            used = any(row["price_model"] == model for row in rows) or any(one["kind"] == model for one in bought)
+            yield {"place": f"hardware.pricing[{index}]", "name": model, "used": used}
+    for index, contract in enumerate(hardware.contracts):
+        used = any(one["offer"].startswith(f"contract:{index}:") for one in (*rows, *bought))
+        name = f"{contract.shape}, {contract.price_model}"
+        yield {"place": f"hardware.contracts[{index}]", "name": name, "used": used}

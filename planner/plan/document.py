@@ -117,7 +117,7 @@ def build_document(
         "single_kind": single_kind
         if len({row["device"] for one in workloads for row in one["allocations"]}) > 1
         else None,
-        "named": named_of(candidates, workloads, has_plan=has_plan),
+        "named": named_of(candidates, workloads, bought["contracts"], has_plan=has_plan),
         "rejected": _rejected(candidates, most),
         "infeasible": infeasible,
         **bought,  # type: ignore[typeddict-item]  # what else is asked for is added later

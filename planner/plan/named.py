@@ -1,4 +1,4 @@
-"""What becomes of all that a scenario names: owned machines, devices, providers; used, or why not, a line each."""
+"""What becomes of all that a scenario names: owned machines, devices, sellers, terms; used, or why not, a line each."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ from planner.candidates.sellers import is_seller
 from planner.candidates.serving import ServingTable
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches, find_shape, match_devices
+from planner.catalog.model import Offer
 from planner.catalog.names import provider_matches
+from planner.estimate.market import OWN_CONTRACT
 from planner.estimate.ownership import hourly_of
 from planner.estimate.resolve import inter_node_rate
 from planner.plan.reasons import cheapest_by, left_out_by
 from planner.plan.rows.when import date_after, owned_periods, owned_window_s
-from planner.units import format_money
+from planner.scenario.terms import COMMITMENT_HOURS
+from planner.units import format_duration, format_money
+from planner.units.dimensions import MONTH_S
 
 if TYPE_CHECKING:
+    from planner.plan.model.bought import Contract
     from planner.plan.model.others import Named
     from planner.plan.model.workloads import Allocation, Workload
     from planner.scenario.schema import Hardware
@@ -54,6 +59,7 @@ class _Thing:
     keys: tuple[str, ...]  # names that ledgers keep of it
     missing: str  # what to say when nothing of it is offered
     owned: int | None = None
+    terms: Callable[[Offer], bool] | None = None  # of what is bought ahead, which is on its terms; None: nothing is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +83,10 @@ class _Way:
         return self.cost_microusd / self.chosen_microusd
 
 
-def named_of(candidates: Candidates, workloads: Sequence[Workload], *, has_plan: bool) -> list[Named]:
-    """A line for each group of owned machines, and each device and provider that the scenario names.
+def named_of(
+    candidates: Candidates, workloads: Sequence[Workload], bought: Sequence[Contract], *, has_plan: bool
+) -> list[Named]:
+    """A line for each group of owned machines, each device, provider, price model and contract that the scenario names.
 
     Parameters
     ----------
@@ -86,17 +94,25 @@ def named_of(candidates: Candidates, workloads: Sequence[Workload], *, has_plan:
         The ways, with their scenario and catalog.
     workloads
         As they stand in the plan.
+    bought
+        Contracts of the plan.
     has_plan
         Whether their rows are a plan; without one it is told what could run.
     """
     ways = [way for workload in workloads for way in _ways(candidates, workload)]
+    offers = {offer.id: offer for pool in candidates.pools for offer in pool.contracts}
     found: list[Named] = []
     for thing in _things(candidates):
         rows = [(one["name"], row) for one in workloads for row in one["allocations"] if thing.uses(row)]
         away = [] if thing.owned is None else fleets_kept_out(candidates, thing.owned)
         mine = [way for way in ways if thing.holds(way.site) and way.workload not in away]
-        if rows:
+        held = [one for one in bought if thing.terms and one["offer"] in offers and thing.terms(offers[one["offer"]])]
+        if held:
+            text = f"used: {', '.join(_held(one) for one in held)}"
+        elif rows:
             text = _used(candidates, thing, rows)
+        elif thing.terms is not None and (ahead := _ahead(candidates, thing.terms)):
+            text = _unbought(candidates, ahead, has_plan)
         elif mine:
             text = _dearer(candidates, mine) if has_plan else _able(mine)
         else:
@@ -104,7 +120,7 @@ def named_of(candidates: Candidates, workloads: Sequence[Workload], *, has_plan:
         if away and thing.owned is not None:
             gone = f"{', '.join(away)}: {HELD}, and these are there {_window(candidates, thing.owned)}"
             text = f"{text}; not for {gone}" if text else f"not used: {gone}"
-        found.append({"place": thing.place, "name": thing.name, "used": bool(rows), "text": text})
+        found.append({"place": thing.place, "name": thing.name, "used": bool(rows or held), "text": text})
     return found
 
 
@@ -143,6 +159,28 @@ def _things(candidates: Candidates) -> Iterator[_Thing]:
             holds=lambda site, names=names: site.offer.provider in names,  # type: ignore[misc]
             keys=tuple(map(provider_key, names)),
             missing="no offer of the catalog is from there",
+        )
+    for index, model in enumerate(hardware.pricing):
+        if model != "on_demand":
+            yield _Thing(
+                place=f"hardware.pricing[{index}]",
+                name=model,
+                uses=lambda row, model=model: row["price_model"] == model,  # type: ignore[misc]
+                holds=lambda site, model=model: site.offer.price_model == model,  # type: ignore[misc]
+                keys=(),
+                missing="nothing that may be used is sold so",
+                terms=lambda offer, model=model: offer.price_model == model,  # type: ignore[misc]
+            )
+    for index, contract in enumerate(hardware.contracts):
+        prefix = f"{OWN_CONTRACT}{index}:"
+        yield _Thing(
+            place=f"hardware.contracts[{index}]",
+            name=f"{contract.shape}, {contract.price_model}",
+            uses=lambda row, prefix=prefix: row["offer"].startswith(prefix),  # type: ignore[misc]
+            holds=lambda site, prefix=prefix: site.offer.id.startswith(prefix),  # type: ignore[misc]
+            keys=(),
+            missing="no workload may run on it",
+            terms=lambda offer, prefix=prefix: offer.id.startswith(prefix),  # type: ignore[misc]
         )
 
 
@@ -244,6 +282,40 @@ def _dearer(candidates: Candidates, ways: Sequence[_Way]) -> str:
         return f"not used: {where} is as cheap; the rule for ties sets it aside"
     task = next(one for one in candidates.program.tasks if one.name == way.workload)
     return f"not used: {where} would cost {cost} alone; {left_out_by(candidates, task, way.row, way.chosen)}"
+
+
+def _ahead(candidates: Candidates, terms: Callable[[Offer], bool]) -> list[Offer]:
+    """What may be bought ahead on some terms."""
+    return [offer for pool in candidates.pools for offer in pool.contracts if terms(offer)]
+
+
+def _held(contract: Contract) -> str:
+    """A contract of the plan, with its begin."""
+    return f"{contract['count']:,} × {contract['shape']} from {contract['start_date'] or 'the begin'}"
+
+
+def _unbought(candidates: Candidates, offers: Sequence[Offer], has_plan: bool) -> str:
+    """Why nothing is bought ahead on some terms."""
+    scenario = candidates.scenario
+    if not has_plan:
+        return "could be bought; there is no plan for all that is asked"
+    terms_h = [offer.min_term_hours or COMMITMENT_HOURS.get(offer.price_model, 0.0) for offer in offers]
+    least, term_h = min((offer.price_microusd_per_hour * hours, hours) for offer, hours in zip(offers, terms_h))
+    fee = f"{format_money(round(least))} a shape for {_time(term_h)}"
+    if min(terms_h) * 3600.0 <= scenario.horizon_s or scenario.hardware.beyond_horizon == "prorate":
+        return f"not used: no plan with it that costs less was found (from {fee})"
+    return (
+        f"not used: from {fee}, paid for as a whole, and the plan is for {_time(scenario.horizon_s / 3600.0)}: "
+        "a longer horizon, or hardware.beyond_horizon: prorate"
+    )
+
+
+def _time(hours: float) -> str:
+    """Whole months as such, as terms are sold."""
+    months = hours * 3600.0 / MONTH_S
+    if months < 1 or abs(months - round(months)) > 1e-9:
+        return format_duration(hours * 3600.0)
+    return f"{months:.0f} month{'s' * (round(months) != 1)}"
 
 
 def _able(ways: Sequence[_Way]) -> str:

@@ -204,7 +204,8 @@ def _unknown_field(path: Steps, document: Document) -> Mistake:
         known += LOADER_KEYS
     called = _called(key)
     near = [name for name in called if name in known] or closest(key, known)
-    elsewhere = [] if near else [name for name in (key, *called) if _home_of(name)]
+    inner = sum(isinstance(step, str) for step in above) > 1  # of a contract, say: another section is far away
+    elsewhere = [] if near else [name for name in (key, *(() if inner else called)) if _home_of(name)]
     if near:
         hint = f"did you mean '{near[0]}'?{_SAYS.get(near[0], '') if near[0] in called else ''}"
     elif elsewhere:

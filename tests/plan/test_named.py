@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -309,3 +310,38 @@ def test_networks_of_sellers_that_are_left_out_are_no_warning() -> None:
         asked = scenario([job(deadline="30000 s")], hardware={"allow": ["pl*"], **hardware})
         (told,) = (one for one in api.solve(asked, world).document["warnings"] if "network between" in one)
         assert f"unknown for {named}" in told
+
+
+def test_terms_that_a_scenario_names_are_used_or_told_why_not() -> None:
+    """A year's commitment was asked for in a plan of a month: it cannot pay, and nothing said so."""
+    shapes, offers = [shape("north/one")], [offer("north/one", 1.0)]
+    year = replace(offer("north/one", 0.5), id="north:year", price_model="commitment_1y")
+    own = catalog([device()], shapes, [*offers, year])
+    asked = scenario([], [fleet("chat")], hardware={"pricing": ["on_demand", "commitment_1y"]})
+    document = api.solve(asked, own).document
+    assert line_of(document, "hardware.pricing[1]")["text"].startswith(
+        "not used: from $4,380 a shape for 12 months, paid for as a whole, and the plan is for 1 month"
+    )
+    long = api.solve(asked.with_({"horizon": "12 months"}), own).document
+    assert line_of(long, "hardware.pricing[1]")["used"]
+    assert line_of(long, "hardware.pricing[1]")["text"].startswith("used: 1 × north/one from ")
+    for told in (document, long):
+        assert api.verify(told, own) == []
+        forged = copy.deepcopy(told)
+        found = line_of(forged, "hardware.pricing[1]")
+        found["used"] = not found["used"]
+        assert "wrong-named" in {problem.reference for problem in api.verify(resealed(forged), own)}
+
+
+def test_contracts_of_ones_own_are_used_or_told_why_not() -> None:
+    """A contract that was negotiated and is too dear vanished from the plan without a word."""
+    own = catalog([device()], [shape("north/one")], [offer("north/one", 1.0)])
+    terms = {"shape": "north/one", "region": "r1", "price_model": "commitment_1y"}
+    hardware = {"contracts": [{**terms, "price": "$2/h"}, {**terms, "price": "$0.40/h"}]}
+    asked = scenario([], [fleet("chat")], horizon="12 months", hardware=hardware)
+    document = api.solve(asked, own).document
+    dear, cheap = (line_of(document, f"hardware.contracts[{index}]") for index in (0, 1))
+    assert dear["name"] == "north/one, commitment_1y"
+    assert dear["text"] == "not used: no plan with it that costs less was found (from $17,520 a shape for 12 months)"
+    assert cheap["used"]
+    assert api.verify(document, own) == []

@@ -61,7 +61,7 @@ class Reason(TypedDict):
 
 
 class Named(TypedDict):
-    """What became of something that the scenario names: owned machines, a device, a provider."""
+    """What became of something that the scenario names: owned machines, a device, a provider, terms of a price."""
 
     place: str
     "where the scenario names it first"
