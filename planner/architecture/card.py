@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, parse_json
-from planner.architecture.load import PRESETS, is_hub_name, list_presets, of_hub
+from planner.architecture.load import PRESETS, is_hub_name, list_presets, of_hub, preset_of
 from planner.architecture.stored import format_of, settings_of
 from planner.carriers import dataclass
 from planner.errors import InputError
@@ -41,7 +41,13 @@ def preset_card(name: str) -> ModelCard:
             return replace(config_card(str(found)), hf_id=name)
         return replace(preset_card(found), hf_id=name, checkpoint=_checkpoint(_preset(found), name))
     if name not in list_presets():
-        raise InputError.of("unknown-model", f"no model preset '{name[:60]}'", hint="plan models list")
+        alike = preset_of(name)
+        if alike is None:
+            raise InputError.of("unknown-model", f"no model preset '{name[:60]}'", hint="plan models list")
+        known, plain = _preset(alike), name.lower().replace(":", "-")
+        repositories = (known["hf_id"], *known.get("checkpoint", {}).get("repositories", ()))
+        own = next((one for one in repositories if one.rpartition("/")[2].lower() == plain), "")
+        return replace(preset_card(alike), hf_id=own, checkpoint=_checkpoint(known, own or name))
     document = _preset(name)
     published = document["hf_id"] if "/" in document["hf_id"] else ""  # "(GPT-3)": its weights are not to be had
     checkpoint = _checkpoint(document, published)

@@ -23,7 +23,8 @@ def load_model(ref: str | os.PathLike[str]) -> Architecture:
 
     A name is looked up among the presets first; anything with a path separator, a `.json` ending, or that exists on
     disk is a path. What looks like ORGANISATION/MODEL and is no path is the preset of that model, else its
-    `config.json` in the local cache of the hub: nothing is fetched.
+    `config.json` in the local cache of the hub: nothing is fetched. Without its publisher, or as "llama3.1:70b", a
+    published name is the preset of its shape.
     """
     text = os.fspath(ref)
     if isinstance(ref, str) and text in list_presets():
@@ -33,7 +34,10 @@ def load_model(ref: str | os.PathLike[str]) -> Architecture:
         return _preset(found) if isinstance(found, str) else load_config(found)
     if _is_path(text):
         return load_config(Path(text))
-    raise _unknown_model(text)
+    alike = preset_of(text)
+    if alike is None:
+        raise _unknown_model(text)
+    return _preset(alike)
 
 
 def is_hub_name(text: str) -> bool:
@@ -132,8 +136,7 @@ def preset_of(name: str) -> str | None:
     >>> preset_of("zai-org/GLM-4.5-Air-FP8"), preset_of("Qwen/Qwen3-235B-A22B-Instruct-2507"), preset_of("my-model")
     ('glm-4.5-air', 'qwen3-235b-a22b', None)
     """
-    plain = re.sub(r"[\s_]+", "-", name.lower().rsplit("/", 1)[-1])
-    plain = re.sub(r"^(meta-)?(llama)-?(?=\d)", "llama-", plain)
+    plain = _plain(name)
     bare = _TUNED.sub("", plain)
     known = list_presets()
     for text in (plain, bare):
@@ -143,6 +146,24 @@ def preset_of(name: str) -> str | None:
         (re.sub(pattern, preset, bare) for pattern, preset in _SAME_SHAPE if re.fullmatch(pattern, bare)), None
     )
     return found if found in known else None
+
+
+def _plain(name: str) -> str:
+    """A published name without its publisher, as presets are written."""
+    plain = re.sub(r"[\s_:]+", "-", name.lower().rsplit("/", 1)[-1])
+    return re.sub(r"^(meta-)?(llama)-?(?=\d)", "llama-", plain)
+
+
+def of_same_shape(name: str) -> str:
+    """The preset by whose shape a model of another name is planned; "" where the name is that of a preset, or of none.
+
+    Examples
+    --------
+    >>> of_same_shape("Llama-3.3-70B-Instruct"), of_same_shape("qwen3:32b"), of_same_shape("Qwen/Qwen3-32B")
+    ('llama-3.1-70b', '', '')
+    """
+    found, plain = preset_of(name), _plain(name)
+    return "" if found is None or plain == found or _published().get(plain) == found else found
 
 
 def preset_summary() -> list[dict[str, Any]]:

@@ -155,7 +155,7 @@ def test_coarse_model() -> None:
     [
         ("llama-3.1-8", "llama-3.1-8b"),
         ("llama-3", "llama-3-70b"),
-        ("Mixtral-8x7B", "mixtral-8x7b"),
+        ("mixtral", "mixtral-8x7b"),
         ("qwen2.5-7", "qwen2.5-7b"),
         ("deepseekv3", "deepseek-v3"),
         ("xyzzy", "plan models list"),
@@ -169,6 +169,22 @@ def test_unknown_preset_is_answered_with_the_nearest(name: str, suggested: str) 
     assert problem.reference == "unknown-model"
     assert suggested in problem.hint
     assert "{config: path/to/config.json}" in problem.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "preset"),
+    [
+        ("Mixtral-8x7B", "mixtral-8x7b"),
+        ("Llama-3.3-70B-Instruct", "llama-3.1-70b"),
+        ("llama-3-8b-instruct", "llama-3-8b"),
+        ("llama3.1:70b", "llama-3.1-70b"),
+        ("deepseek-r1", "deepseek-v3"),
+        ("qwq-32b", "qwen2.5-32b"),
+    ],
+)
+def test_a_published_name_without_its_publisher_is_the_preset_of_its_shape(name: str, preset: str) -> None:
+    """With it they were known, without it they were refused."""
+    assert load_model(name) is load_model(preset)
 
 
 BROKEN: dict[str, tuple[Any, str, str]] = {

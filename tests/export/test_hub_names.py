@@ -85,3 +85,26 @@ def test_what_is_published_in_a_format_is_launched_without_making_it(
     assert launched in command
     assert "--quantization" not in command
     assert ("MODEL must hold a checkpoint in that format, which " in text) == (launched == '"$MODEL"')
+
+
+@pytest.mark.parametrize(
+    ("name", "repository", "checkpoint"),
+    [
+        ("llama-3.1-8b", "meta-llama/Llama-3.1-8B", ""),
+        ("deepseek-r1", "deepseek-ai/DeepSeek-R1", "fp8-block"),
+        ("gpt-oss:20b", "openai/gpt-oss-20b", "mxfp4"),
+        ("Llama-3.3-70B-Instruct", "", ""),  # the shape of Llama 3.1 70B, whose weights are others
+        ("qwen3-32b-fp8", "", "fp8"),
+    ],
+)
+def test_a_name_without_its_publisher_launches_no_other_weights(name: str, repository: str, checkpoint: str) -> None:
+    card = preset_card(name)
+    assert (card.hf_id, card.checkpoint) == (repository, checkpoint)
+
+
+@pytest.mark.parametrize(("model", "told"), [("Llama-3.3-70B-Instruct", True), ("llama-3.1-70b", False)])
+def test_a_model_of_anothers_shape_is_told(model: str, told: bool) -> None:
+    fleets = [fleet("chat", model=model, weights="fp8")]
+    asked = scenario(serving=fleets, hardware={"allow": ["h100-sxm-80gb"]})
+    assumed = api.solve(asked).document["assumed"]
+    assert (f"chat: {model} has the shape of llama-3.1-70b" in assumed) is told

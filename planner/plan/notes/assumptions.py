@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from planner.architecture.load import of_same_shape
 from planner.candidates.calendar import RESERVED
 from planner.candidates.counts import EVERY_COUNT_TO, LEAST_SHAPES, SLACK_COUNTS, SMALLEST_WINDOW
 from planner.candidates.layouts import BATCH_TOLERANCE, SHARDING
@@ -56,6 +57,10 @@ def assumptions_of(candidates: Candidates, workloads: Sequence[Workload], bought
     lines: list[str] = []
     apart = candidates.whole_shared is None
     for question in candidates.questions.values():
+        asked = question.job if isinstance(question, TrainingQuestion) else question.fleet
+        named = (asked.model and asked.model.preset) or ""
+        if shape := of_same_shape(named):
+            lines.append(f"{asked.name}: {named} has the shape of {shape}")
         lines += _training(question) if isinstance(question, TrainingQuestion) else _serving(question, workloads, apart)
     lines += [*_hardware(candidates, workloads), *calendar_assumptions(candidates, bought)]
     return list(dict.fromkeys(lines))
