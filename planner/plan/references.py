@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -99,7 +100,24 @@ def _unmatched_devices(scenario: Scenario, catalog: Catalog) -> list[Problem]:
     known = sorted(catalog.devices)
     named = {name.split("-")[0] for one in catalog.devices.values() for name in (one.id, one.family, one.vendor)}
     kinds = sorted(f"{name}-*" for name in named if name and match_devices(catalog, f"{name}-*"))
-    return [_unknown(scenario, path, "device", text, known, kinds) for path, text in unmatched]
+    return [
+        _unknown(scenario, path, "device", text, known, kinds, hint=_not_devices(catalog, text))
+        for path, text in unmatched
+    ]
+
+
+def _not_devices(catalog: Catalog, text: str) -> str:
+    """What a name means that is one of machines or of a vendor, where devices are to be named; "" nothing known."""
+    low = text.lower().removeprefix("standard_")  # as Azure writes its sizes
+    shapes = [one for one in catalog.shapes.values() if fnmatchcase(one.id.rpartition("/")[2].lower(), low)]
+    shapes = shapes or [one for one in catalog.shapes.values() if fnmatchcase(one.id.lower(), low)]
+    if shapes:
+        devices, sellers = (sorted({getattr(one, name) for one in shapes})[:3] for name in ("device", "provider"))
+        whose = "that one owns (hardware.owned)" if sellers == ["onprem"] else f"of {', '.join(sellers)}"
+        return f"that is a machine {whose}: here devices are named, {' or '.join(devices)}"
+    sold = Counter(catalog.shapes[offer.shape].device for offer in catalog.offers)
+    made = [name for name, _ in sold.most_common() if catalog.devices[name].vendor == low]
+    return f"that is a vendor: name its devices, {', '.join(made[:4])}{' …' * (len(made) > 4)}" if made else ""
 
 
 def _listed(scenario: Scenario) -> Iterator[tuple[str, Quota | Discount | SiteLimit]]:
@@ -158,13 +176,14 @@ def _unknown(
     known: Sequence[str],
     kinds: Sequence[str] = (),
     of: str = "the catalog",
+    hint: str = "",
 ) -> Problem:
     """That nothing is of a name or a pattern, and the nearest names, or patterns of kinds of things."""
     called = _CALLED.get(text.lower().replace("_", "-").partition("-")[0], "") if what == "provider" else ""
     near = [one for one in known if one == called] or suggestions(text, tuple(known))
     near = near or (closest(text, kinds) if "*" in text else [])
     place = scenario.places.get(path) or scenario.places.get(path.rsplit("[", 1)[0])
-    hint = f"did you mean {' or '.join(near)}?" if near else f"plan catalog list shows every {what}"
+    hint = hint or (f"did you mean {' or '.join(near)}?" if near else f"plan catalog list shows every {what}")
     if what == "provider" and text == OWNED:
         hint = 'machines of your own count everywhere; to rent nothing beside them: exclude: ["*"]'
     return Problem(

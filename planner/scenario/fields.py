@@ -394,8 +394,9 @@ def _title(value: object) -> str:
 def _pattern(value: object) -> str:
     text = _is_text(value, 'a name or a pattern such as "h100-*"')
     if not _PATTERN.fullmatch(text):
+        plain = re.sub(r"[^a-z0-9*?\[\]!._/:+-]+", "-", text.lower()).strip("-")[:60]
         refuse("wrong-type", f"{FIELD} is {written(text[:80])}, which is no name or pattern",
-               'write a name or a pattern such as "h100-*"')  # fmt: skip
+               f'write "{plain or "h100-*"}", a name or a pattern')  # fmt: skip
     return text
 
 

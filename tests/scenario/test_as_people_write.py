@@ -191,3 +191,22 @@ def test_an_empty_list_of_sellers_is_told_how_to_rent_nothing() -> None:
     with pytest.raises(InputError) as caught:
         scenario([job()], hardware={"providers": []})
     assert caught.value.problems[0].hint == 'leave the field out for all; to rent nothing: exclude: ["*"]'
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("p5.48xlarge", "that is a machine of aws: here devices are named, h100-sxm-80gb"),
+        ("Standard_ND96isr_H100_v5", "that is a machine of azure: here devices are named, h100-sxm-80gb"),
+        ("dgx-h100", "that is a machine that one owns (hardware.owned): here devices are named, h100-sxm-80gb"),
+        ("amd", "that is a vendor: name its devices, mi300x, mi355x"),
+        ("RTX 4090", 'write "rtx-4090", a name or a pattern'),
+    ],
+)
+def test_machines_and_vendors_in_place_of_devices_are_told_so(name: str, hint: str) -> None:
+    """`p5.48xlarge` was sent to read the whole catalog, `a2-ultragpu-8g` was told of Macs."""
+    from planner import api
+
+    with pytest.raises(InputError) as error:
+        api.solve(scenario([job()], hardware={"allow": [name]}))
+    assert error.value.problems[0].hint == hint
