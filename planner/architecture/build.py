@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from planner.architecture.config import Config
+from planner.architecture.encoders import is_encoder
 from planner.architecture.families import FAMILIES, Family, Feed
 from planner.architecture.further_families import FURTHER
 from planner.architecture.model import Architecture, LayerGroup
@@ -125,6 +126,9 @@ def family_of(config: Config) -> Family:
     known = f"known: {', '.join(sorted(KNOWN))}"
     hint = f"{', '.join(near)}?  ·  {known}" if near else known
     what = f"'{model_type[:60]}' is not known" if model_type else "'model_type' is missing"
+    if is_encoder(model_type):
+        what = f"'{model_type}' is or has an encoder, and decoders alone are planned"
+        hint = "plan read config.json counts its parameters"
     config.problems.clear()
     config.fail("unknown-architecture", what, "model_type" if model_type else "", hint)
     config.check()

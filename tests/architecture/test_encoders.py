@@ -316,3 +316,10 @@ def test_modernbert_is_counted(made_for: str, published: int) -> None:
 def test_what_of_an_encoder_is_not_known_is_refused(data: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         vision_parts(config_of(data))
+
+
+def test_an_encoder_that_is_to_be_planned_is_told_as_one() -> None:
+    """`plan read` counts BERT, and a scenario said that it is not known."""
+    with pytest.raises(InputError, match="'bert' is or has an encoder, and decoders alone are planned") as error:
+        build(Config({"model_type": "bert", "hidden_size": 1024}, "config.json", ""), name="bert", source="")
+    assert error.value.problems[0].hint == "plan read config.json counts its parameters"
