@@ -87,11 +87,15 @@ def decided(document: PlanDocument) -> str:
         *own,
         *((one, listed([user["workload"] for user in one["users"]])) for one in shared),
     ]
-    if len(held) <= _FEW and not contracts and not document.get("schedule"):
-        verbs = [_verb(row) for row, _ in held]
+    alike: dict[tuple[Any, ...], list[Held]] = {}  # what runs for one workload is had together
+    for one, name in held:
+        what = _verb(one), name, one["devices_per_shape"], one["device"], _switch(one)
+        alike.setdefault(what, []).append(one)
+    if len(alike) <= _FEW and not contracts and not document.get("schedule"):
+        verbs = [verb for verb, *_ in alike]
         parts = [
-            f"{'' if place and verb == verbs[place - 1] else verb + ' '}{_held(document, row)} for {name}"
-            for place, (verb, (row, name)) in enumerate(zip(verbs, held))
+            f"{'' if place and verb == verbs[place - 1] else verb + ' '}{_held(document, some)} for {name}"
+            for place, ((verb, name, *_), some) in enumerate(alike.items())
         ]
         sentence = listed(parts)
         return f"{sentence[0].upper()}{sentence[1:]}."
@@ -103,11 +107,11 @@ def follows(row: object) -> bool:
     return isinstance(row, dict) and "switch" in row and row["switch"]["part"] > 1
 
 
-def _held(document: PlanDocument, row: Held) -> str:
+def _held(document: PlanDocument, rows: Sequence[Held]) -> str:
     """What is rented; of a job that changes machines one after the other: "2 nodes ... spot for 41 h, then ..."."""
-    name = _switch(row)
+    name = _switch(rows[0])
     if not name:
-        return hardware_of(row)
+        return hardware_of(rows[0], sum(row["count"] for row in rows))
     told = [
         f"{hardware_of(one)} on {one['price_model'].removeprefix('on_')} for {words.lasting(one['hours'])}"
         for workload in document["workloads"]
@@ -136,14 +140,10 @@ def _verb(row: Held) -> str:
     return "use" if row["price_model"] == "owned" or row.get("funding") == "reserved" else "rent"
 
 
-def hardware_of(row: Held) -> str:
-    """ "2 nodes of 8 H100 SXM 80 GB", or "5 GH200 96 GB" where a node has one."""
-    size = row["devices_per_shape"]
-    return (
-        f"{counted(row['count'], 'node')} of {size} {device_name(row['device'])}"
-        if size > 1
-        else f"{row['count']:,} {device_name(row['device'])}"
-    )
+def hardware_of(row: Held, count: int | None = None) -> str:
+    """ "2 nodes of 8 H100 SXM 80 GB", or "5 GH200 96 GB" where a node has one; of as many as are given, or of the row."""
+    size, name, count = row["devices_per_shape"], device_name(row["device"]), row["count"] if count is None else count
+    return f"{counted(count, 'node')} of {size} {name}" if size > 1 else f"{count:,} {name}"
 
 
 def _many(document: PlanDocument, rows: Sequence[tuple[Workload, Allocation]]) -> str:

@@ -66,6 +66,15 @@ def test_machines_of_one_kind_that_run_at_once_are_had_together(ends: list[float
     assert hardware(fleet).count("×") == 1 + (len(set(ends)) > 1)
 
 
+def test_the_decision_counts_machines_of_one_kind_together() -> None:
+    """ "Rent 1 node of 2 B200 SXM for chat, 1 node of 2 B200 SXM for chat and 1 node of 2 B200 SXM for chat." """
+    document: Any = json.loads(json.dumps(plan_named("chat-fleet")))
+    (fleet,) = document["workloads"]
+    row = fleet["allocations"][0]
+    fleet["allocations"] = [{**row, "count": 2, "devices_per_shape": 2, "level": level} for level in range(5)]
+    assert decided(document) == "Rent 10 nodes of 2 GH200 96 GB for chat."
+
+
 def test_four_workloads_with_warnings_still_fit() -> None:
     document: Any = json.loads(json.dumps(plan_named("llama")))
     document["workloads"] = [
