@@ -141,7 +141,7 @@ def _verb(row: Held) -> str:
 
 
 def hardware_of(row: Held, count: int | None = None) -> str:
-    """ "2 nodes of 8 H100 SXM 80 GB", or "5 GH200 96 GB" where a node has one; of as many as are given, or of the row."""
+    """ "2 nodes of 8 H100 SXM 80 GB", or "5 GH200 96 GB" where a node has one; as many as given, or as the row has."""
     size, name, count = row["devices_per_shape"], device_name(row["device"]), row["count"] if count is None else count
     return f"{counted(count, 'node')} of {size} {name}" if size > 1 else f"{count:,} {name}"
 
