@@ -1,15 +1,17 @@
-"""The plan that is proposed: on the offers of the cheapest, the plainest layouts that cost little more.
+"""The plan that is proposed: on the offers of the cheapest, the plainest layouts and machines that cost little more.
 
 An optimiser goes where its model is least tested. Among layouts of one offer whose predicted costs differ by less than
 predictions err, what the guides of the software advise is the better choice (`planner.candidates.ties` has the order).
 Of each workload in turn the least degree is taken up to which its layouts may go with no workload costing more than the
 share allows, none taking more devices, and with what is asked for after the cost (time, carbon) no more above the
-cheapest plan's; the plan is the cheapest of these, by the same rule for ties. The certificate is of the cheapest plan
-of all, which is told beside.
+cheapest plan's; the plan is the cheapest of these, by the same rule for ties. Then each fleet on machines of several
+offers is put on one of them, if that costs no more than the share allows: nobody runs one odd machine at another seller
+for a thousandth. The certificate is of the cheapest plan of all, which is told beside.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -71,16 +73,29 @@ def plainest(
     worst = [within * value for value in _further(candidates, solution)]
     machines = _devices(candidates, solution)
     ways, bounds, best = search(asked), dict(asked.involved), (candidates, solution)
+    offers: dict[str, frozenset[str]] = {}
+
+    def better(tried: Mapping[str, int], on: Mapping[str, frozenset[str]]) -> Answer | None:
+        """The best plan of layouts up to some degrees, on some offers, where it costs little more."""
+        found, plainer = solve(ways, lambda each: _upto(each, tried, on))
+        if not plainer.has_plan or any(cost > most[name] for name, cost in workload_costs(found, plainer).items()):
+            return None
+        if any(count > machines[name] for name, count in _devices(found, plainer).items()):
+            return None  # what is plainer is no reason to ask for more machines, which nobody may have
+        near = all(value <= most_of for value, most_of in zip(_further(found, plainer), worst))
+        return (found, plainer) if near else None
+
     for task in _workloads(ways.whole):
         for degree in _degrees(ways, task, asked.involved[task.name], most[task.name]):
             tried = {**bounds, task.name: degree}
-            found, plainer = solve(ways, lambda each, upto=tried: _upto(each, upto))  # type: ignore[misc]
-            if not plainer.has_plan or any(cost > most[name] for name, cost in workload_costs(found, plainer).items()):
-                continue
-            if any(count > machines[name] for name, count in _devices(found, plainer).items()):
-                continue  # a plainer layout is no reason to ask for more machines, which nobody may have
-            if all(value <= most_of for value, most_of in zip(_further(found, plainer), worst)):
-                bounds, best = tried, (found, plainer)
+            if (answer := better(tried, offers)) is not None:
+                bounds, best = tried, answer
+                break
+    for task in _workloads(ways.whole):
+        for offer in _offers_of_fleet(*best, task.name):
+            on = {**offers, task.name: frozenset({offer})}
+            if (answer := better(bounds, on)) is not None:
+                offers, best = on, answer
                 break
     found, plainer = best
     if found is candidates:
@@ -90,7 +105,7 @@ def plainest(
 
 
 def _plainer_of(candidates: Candidates, solution: Solution) -> Plainer | None:
-    """What a plainer plan than the cheapest may be made of; None where none is asked for, or no layout is involved."""
+    """What a plainer plan than the cheapest may be made of; None where none is asked for, or all is plain."""
     given = any(isinstance(question, RatesQuestion) for question in candidates.questions.values())
     if given or not weighs_plainness(candidates.scenario) or not solution.has_plan:
         return None
@@ -101,7 +116,22 @@ def _plainer_of(candidates: Candidates, solution: Solution) -> Plainer | None:
         sites = candidates.tables[task.name].sites
         offers[task.name] = frozenset(sites[int(candidates.rows[column])].offer.id for column in used)
         involved[task.name] = int(_involved(candidates, task)[used - task.first].max(initial=0))
-    return Plainer(offers=offers, involved=involved) if any(involved.values()) else None
+    several = any(_offers_of_fleet(candidates, solution, task.name) for task in _workloads(candidates.program))
+    return Plainer(offers=offers, involved=involved) if several or any(involved.values()) else None
+
+
+def _offers_of_fleet(candidates: Candidates, solution: Solution, name: str) -> list[str]:
+    """Offers of the machines of a fleet, that of the most devices first; none of a job, of pools, or of one alone."""
+    program = candidates.program
+    (task,) = (one for one in program.tasks if one.name == name)
+    used = task.first + np.flatnonzero(solution.units[task.first : task.stop] > 0)
+    if task.kind != "serving" or program.role[used].any():
+        return []
+    held: Counter[str] = Counter()
+    for column in used.tolist():
+        offer = candidates.tables[name].sites[int(candidates.rows[column])].offer.id
+        held[offer] += int(program.devices[column] * solution.units[column])
+    return [offer for offer, _ in held.most_common()] if len(held) > 1 else []
 
 
 def _workloads(program: Program) -> list[Task]:
@@ -144,10 +174,24 @@ def _degrees(ways: Candidates, task: Task, chosen: int, most: int) -> list[int]:
     return [degree for degree in degrees if int(cost[involved <= degree].min()) <= most]
 
 
-def _upto(candidates: Candidates, bounds: Mapping[str, int]) -> Candidates:
-    """With the columns up to a degree of plainness of each workload, as far as no other is better in everything."""
-    degrees = [(_involved(candidates, task, whole=True), bounds.get(task.name, 0)) for task in candidates.whole.tasks]
-    allowed = [degree <= most for degree, most in degrees]  # nodes have none
+def _upto(candidates: Candidates, bounds: Mapping[str, int], offers: Mapping[str, frozenset[str]]) -> Candidates:
+    """With the columns up to a degree of plainness of each workload, as far as no other is better in everything.
+
+    Parameters
+    ----------
+    bounds
+        The degree, by workload.
+    offers
+        Offers of each workload that is to run on some alone.
+    """
+    allowed = []
+    for task in candidates.whole.tasks:
+        mine = _involved(candidates, task, whole=True) <= bounds.get(task.name, 0)  # nodes have none
+        if task.name in offers:
+            sites = candidates.tables[task.name].sites
+            rows = candidates.whole_rows[task.first : task.stop].tolist()
+            mine &= np.array([sites[row].offer.id in offers[task.name] for row in rows], dtype=bool)
+        allowed.append(mine)
     small, kept = restrict(candidates.whole, np.concatenate(allowed))
     return select(candidates, kept[prune(small)])
 

@@ -205,13 +205,16 @@ def _fine_percent(share: float) -> str:
 def plain_lines(document: PlanDocument) -> Iterator[str]:
     """How the cheapest plan runs what is run more plainly here."""
     plain = document.get("plain")
-    costs = {workload["name"]: workload["cost_microusd"] for workload in document["workloads"]}
+    mine = {workload["name"]: workload for workload in document["workloads"]}
     for one in plain["workloads"] if plain else ():
+        least, paid = one["cost_microusd"], mine[one["name"]]["cost_microusd"]
+        more = "as cheap as" if paid <= least else f"{_fine_percent(paid / least - 1)} above"
+        fewer = len({row["offer"] for row in mine[one["name"]]["allocations"]})
+        if fewer < len({row["offer"] for row in one["allocations"]}):
+            kinds = ", ".join(f"{row['devices']:,} {row['device']} of {row['provider']}" for row in one["allocations"])
+            yield f"{one['name']}: on one offer, and {more} the proven cheapest, {kinds} ({money(document, least)})"
+            continue
         splits = ", ".join(dict.fromkeys(_split_in_short(row) for row in one["allocations"]))
-        least = one["cost_microusd"]
-        more = (
-            "as cheap as" if costs[one["name"]] <= least else f"{_fine_percent(costs[one['name']] / least - 1)} above"
-        )
         yield f"{one['name']}: plainer, and {more} the proven cheapest layout, {splits} ({money(document, least)})"
 
 

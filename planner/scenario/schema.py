@@ -274,10 +274,10 @@ class Scenario(Part):
     )
     prefer: Literal["plain", "cheapest"] = Field(
         "plain",
-        description="plain takes, on the offers of the cheapest plan, the plainest layouts that cost little more",
+        description="plain takes, on the offers of the cheapest plan, plainer layouts and machines at little more",
     )
     plain_within: ShareOrZero = Field(
-        0.02, description="share that each workload may cost more for a plainer layout (prefer: plain)"
+        0.02, description="share that each workload may cost more for plainer layouts or machines (prefer: plain)"
     )
     uncertainty: Many[Uncertainty] = Field(
         (), description="what may happen, each with its probability; contracts are chosen for all cases together"

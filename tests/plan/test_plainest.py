@@ -15,12 +15,13 @@ from planner.estimate.layout import Layout
 from planner.estimate.serving import ReplicaLayout
 from planner.plan.document import resealed
 from planner.report.plan import render_plan
+from planner.report.plan_words import because_lines
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 from planner.units import format_money
 from tests.frontier.random_worlds import random_world
 from tests.tiers import cases
-from tests.worlds import fleet, scenario
+from tests.worlds import catalog, device, fleet, offer, scenario, shape
 
 
 def training(**sizes: Any) -> Layout:
@@ -248,3 +249,26 @@ def test_plain_against_cheapest_with_calendars_mixes_and_futures() -> None:
             assert {row["offer"] for row in one["allocations"]} <= {row["offer"] for row in other["allocations"]}
         assert not [problem for problem in api.verify(plain) if problem.severity == "error"]
     assert sum(map(bool, tried.values())) >= len(ELSEWHERE) - 1  # of few cases one kind may have no plan
+
+
+@pytest.mark.parametrize(("dollars", "sellers"), [(1.02, {"south"}), (1.2, {"north", "south"})])
+def test_a_fleet_is_on_one_offer_where_that_costs_little_more(dollars: float, sellers: set[str]) -> None:
+    """669 machines at one seller stood beside a single odd one at another, to save 0.02 %."""
+    few = offer("north/one", 1.0, max_shapes=5)
+    wares = catalog([device()], [shape("north/one"), shape("south/one")], [few, offer("south/one", dollars)])
+    six = fleet("chat", qpm=3600)  # 60 requests of 100 tokens a second, 10 a device
+    plan = api.solve(scenario(serving=[six]), wares)
+    (workload,) = plan.document["workloads"]
+    assert {row["provider"] for row in workload["allocations"]} == sellers
+    assert api.verify(plan, wares) == []
+    cheapest = api.solve(scenario(serving=[six], prefer="cheapest"), wares).document
+    assert cheapest["summary"]["cost_usd"] == pytest.approx((5 + dollars) * 730)
+    told: Any = plan.document["plain"]
+    assert told["cheapest_microusd"] == cheapest["summary"]["cost_microusd"]
+    if sellers == {"south"}:
+        said = next(line for line in because_lines(plan.document) if "on one offer" in line)
+        assert said == (
+            "chat: on one offer, and 1.7 % above the proven cheapest, 5 plain of north, 1 plain of south ($4,395)"
+        )
+    else:
+        assert told["workloads"] == []
