@@ -5,13 +5,12 @@ predictions err, what the guides of the software advise is the better choice (`p
 Of each workload in turn the least degree is taken up to which its layouts may go with no workload costing more than the
 share allows, none taking more devices, and with what is asked for after the cost (time, carbon) no more above the
 cheapest plan's; the plan is the cheapest of these, by the same rule for ties. Then each fleet on machines of several
-offers is put on one of them, if that costs no more than the share allows: nobody runs one odd machine at another seller
-for a thousandth. The certificate is of the cheapest plan of all, which is told beside.
+offers is put on one of them, else on those of one device, if that costs no more than the share allows: nobody runs one
+odd machine at another seller for a thousandth. The certificate is of the cheapest plan of all, which is told beside.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from planner.plan.model.others import Plain
     from planner.plan.model.workloads import Workload
 
+MOST_TRIED = 2  # of each sort of offers
 Answer = tuple[Candidates, Solution]
 Ready = Callable[[Candidates], Candidates]
 
@@ -92,8 +92,8 @@ def plainest(
                 bounds, best = tried, answer
                 break
     for task in _workloads(ways.whole):
-        for offer in _offers_of_fleet(*best, task.name):
-            on = {**offers, task.name: frozenset({offer})}
+        for fewer in _fewer_offers(*best, task.name):
+            on = {**offers, task.name: fewer}
             if (answer := better(bounds, on)) is not None:
                 offers, best = on, answer
                 break
@@ -116,22 +116,35 @@ def _plainer_of(candidates: Candidates, solution: Solution) -> Plainer | None:
         sites = candidates.tables[task.name].sites
         offers[task.name] = frozenset(sites[int(candidates.rows[column])].offer.id for column in used)
         involved[task.name] = int(_involved(candidates, task)[used - task.first].max(initial=0))
-    several = any(_offers_of_fleet(candidates, solution, task.name) for task in _workloads(candidates.program))
+    several = any(_fewer_offers(candidates, solution, task.name) for task in _workloads(candidates.program))
     return Plainer(offers=offers, involved=involved) if several or any(involved.values()) else None
 
 
-def _offers_of_fleet(candidates: Candidates, solution: Solution, name: str) -> list[str]:
-    """Offers of the machines of a fleet, that of the most devices first; none of a job, of pools, or of one alone."""
+def _fewer_offers(candidates: Candidates, solution: Solution, name: str) -> list[frozenset[str]]:
+    """Some of the offers of a fleet's machines, the plainest first; none of a job, of pools, or where one is all.
+
+    One offer, those of one device in one place, of one device from one provider, of one device; of each sort those of
+    the most devices.
+    """
     program = candidates.program
     (task,) = (one for one in program.tasks if one.name == name)
     used = task.first + np.flatnonzero(solution.units[task.first : task.stop] > 0)
     if task.kind != "serving" or program.role[used].any():
         return []
-    held: Counter[str] = Counter()
+    sorts: list[dict[tuple[str, ...], dict[str, int]]] = [{} for _ in range(4)]
     for column in used.tolist():
-        offer = candidates.tables[name].sites[int(candidates.rows[column])].offer.id
-        held[offer] += int(program.devices[column] * solution.units[column])
-    return [offer for offer, _ in held.most_common()] if len(held) > 1 else []
+        site = candidates.tables[name].sites[int(candidates.rows[column])]
+        offer, held = site.offer, int(program.devices[column] * solution.units[column])
+        whole = site.device.id, offer.provider, offer.region, offer.id
+        for sort, group in zip(sorts, (whole, whole[:3], whole[:2], whole[:1])):
+            mine = sort.setdefault(group, {})
+            mine[offer.id] = mine.get(offer.id, 0) + held
+    found = [
+        frozenset(group)
+        for sort in sorts
+        for group in sorted(sort.values(), key=lambda group: -sum(group.values()))[:MOST_TRIED]
+    ]
+    return [group for group in dict.fromkeys(found) if len(group) < len(sorts[0])]
 
 
 def _workloads(program: Program) -> list[Task]:

@@ -209,10 +209,12 @@ def plain_lines(document: PlanDocument) -> Iterator[str]:
     for one in plain["workloads"] if plain else ():
         least, paid = one["cost_microusd"], mine[one["name"]]["cost_microusd"]
         more = "as cheap as" if paid <= least else f"{_fine_percent(paid / least - 1)} above"
-        fewer = len({row["offer"] for row in mine[one["name"]]["allocations"]})
+        rows = mine[one["name"]]["allocations"]
+        fewer = len({row["offer"] for row in rows})
         if fewer < len({row["offer"] for row in one["allocations"]}):
+            on = "offer" if fewer == 1 else "device"
             kinds = ", ".join(f"{row['devices']:,} {row['device']} of {row['provider']}" for row in one["allocations"])
-            yield f"{one['name']}: on one offer, and {more} the proven cheapest, {kinds} ({money(document, least)})"
+            yield f"{one['name']}: on one {on}, and {more} the proven cheapest, {kinds} ({money(document, least)})"
             continue
         splits = ", ".join(dict.fromkeys(_split_in_short(row) for row in one["allocations"]))
         yield f"{one['name']}: plainer, and {more} the proven cheapest layout, {splits} ({money(document, least)})"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SHIPPED = "shipped:"
 _FEW = 3
+_LITTLE = 0.1  # of the cost: so much more for one kind of device is worth a word
 _AXES = {"dp": "data", "tp": "tensor", "pp": "pipeline", "vpp": "virtual stages", "cp": "context", "ep": "expert"}
 _LATENCIES = {"ttft": "first token", "tpot": "a token", "e2e": "whole answer"}
 
@@ -375,7 +376,22 @@ def matters(document: PlanDocument) -> list[str]:
         if workload["kind"] == "serving" and workload["allocations"] and not workload["demand"]["targets_s"]
     ]
     told = [text for text in found if text.startswith(names)]
-    return [*idle, *told, *_together(without), *(text for text in found if text not in told)]
+    return [*idle, *_one_kind(document), *told, *_together(without), *(text for text in found if text not in told)]
+
+
+def _one_kind(document: PlanDocument) -> list[str]:
+    """What one kind of device would cost, where a workload is on several and they save little."""
+    best = document["single_kind"]
+    several = [
+        workload["name"] for workload in document["workloads"] if len({row["device"] for row in rows_of(workload)}) > 1
+    ]
+    if best is None or not several or best["dearer"] > _LITTLE:
+        return []
+    cost = words.money(document, best["cost_microusd"])
+    return [
+        f"{more_of(several)}: on several kinds of devices; {device_name(best['device'])} alone costs {cost} "
+        f"({100 * best['dearer']:+.2g} %): --set hardware.allow={best['device']}"
+    ]
 
 
 def _together(without: list[str]) -> list[str]:

@@ -75,6 +75,17 @@ def test_the_decision_counts_machines_of_one_kind_together() -> None:
     assert decided(document) == "Rent 10 nodes of 2 GH200 96 GB for chat."
 
 
+@pytest.mark.parametrize(("dearer", "told"), [(0.051, True), (0.3, False)])
+def test_a_fleet_on_a_zoo_is_told_what_one_kind_costs(dearer: float, told: bool) -> None:
+    """Seven replicas stood on three kinds of devices at five places to save a twentieth, without a word."""
+    document: Any = json.loads(json.dumps(plan_named("users")))
+    assert len({row["device"] for row in document["workloads"][0]["allocations"]}) == 2
+    cost = document["summary"]["cost_microusd"]
+    document["single_kind"] |= {"dearer": dearer, "cost_microusd": round(cost * (1 + dearer))}
+    said = "! assistant: on several kinds of devices; L40S alone costs $12,950 (+5.1 %): --set"
+    assert (said in " ".join(render_first(document, "table").split())) is told
+
+
 def test_four_workloads_with_warnings_still_fit() -> None:
     document: Any = json.loads(json.dumps(plan_named("llama")))
     document["workloads"] = [
