@@ -82,7 +82,8 @@ def test_a_fleet_on_a_zoo_is_told_what_one_kind_costs(dearer: float, told: bool)
     assert len({row["device"] for row in document["workloads"][0]["allocations"]}) == 2
     cost = document["summary"]["cost_microusd"]
     document["single_kind"] |= {"dearer": dearer, "cost_microusd": round(cost * (1 + dearer))}
-    said = "! assistant: on several kinds of devices; L40S alone costs $12,950 (+5.1 %): --set"
+    alone = f"${round(cost * (1 + dearer)) / 1e6:,.0f}"
+    said = f"! assistant: on several kinds of devices; L40S alone costs {alone} (+5.1 %): --set"
     assert (said in " ".join(render_first(document, "table").split())) is told
 
 
