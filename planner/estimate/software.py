@@ -297,11 +297,11 @@ def programs_of(job: TrainingJob, arch: Architecture, kind: str) -> tuple[str, .
 
 
 def on_gpus(job: TrainingJob, arch: Architecture, layout: Layout) -> Any:
-    """Mask of the layouts that some program has on GPUs, of an open job; None where nothing is exported.
+    """Mask of the layouts that some program has on GPUs, of jobs left open or of FSDP; None where nothing is exported.
 
     Megatron-LM and torchtitan together have all that is advised. Of other models, DeepSpeed and those that load them
     from the hub take fewer; a mixture of experts that none of them splits by experts is left to programs that are not
-    exported.
+    exported. FSDP has no pipeline of its own: beside one it is torchtitan's, for the models that torchtitan ships.
 
     Parameters
     ----------
@@ -310,12 +310,24 @@ def on_gpus(job: TrainingJob, arch: Architecture, layout: Layout) -> Any:
     layout
         Layouts, as arrays.
     """
-    if job.lora is not None or named_framework(job.framework):
+    if job.lora is not None or (named_framework(job.framework) and job.framework not in ("fsdp", "torchtitan")):
         return None
-    programs = [SOFTWARE[name] for name in programs_of(job, arch, "gpu")]
+    own = SOFTWARE.get(job.framework or "")
+    programs = [own] if own else [SOFTWARE[name] for name in programs_of(job, arch, "gpu")]
     if not programs or (arch.is_moe and not any(software.experts for software in programs)):
         return None
-    return np.any([can(software, layout) & _keeps(software, job, layout) for software in programs], axis=0)
+    masks = [can(one, layout) & _keeps(one, job, layout) & _cuts(one, arch, layout) for one in programs]
+    return np.any(masks, axis=0)
+
+
+def _cuts(software: Software, arch: Architecture, layout: Layout) -> Any:
+    """Mask of the pipelines that a program makes of a model: torchtitan, of some of those it ships, as `_OWN` says."""
+    flavor = titan_flavor(arch) if software.name == "torchtitan" else None
+    if flavor is None:
+        return np.full(np.shape(layout.pp), True)
+    pp, vpp = np.asarray(layout.pp), np.asarray(layout.vpp)
+    even = -(-flavor.layers // -(-flavor.layers // (pp * vpp))) == pp * vpp
+    return (pp == 1) | (flavor.pipeline & ((vpp <= 2) | even))
 
 
 def _keeps(software: Software, job: TrainingJob, layout: Layout) -> Any:

@@ -85,6 +85,18 @@ def test_a_named_program_gets_a_layout_that_it_runs(name: str, more: str) -> Non
         assert "wrong-software" in {problem.reference for problem in api.verify(document)}
 
 
+@pytest.mark.parametrize("framework", ["fsdp", "torchtitan"])
+def test_a_model_that_torchtitan_does_not_cut_gets_no_pipeline_of_fsdp(framework: str) -> None:
+    """Four stages of sixteen chunks of ZeRO-3 were planned for `framework: fsdp`, and no program launched them."""
+    plan = api.solve(
+        parse_scenario(JOB.format(model="qwen3-32b", more=f"framework: {framework}", allow="h100-sxm-80gb"))
+    )
+    (row,) = plan.document["workloads"][0]["allocations"]
+    assert row["layout"]["pp"] == 1
+    assert row["software"]
+    assert not [line for line in plan.document["warnings"] if "no program" in line]
+
+
 @pytest.mark.parametrize("model", ["gemma-2-9b", "gpt-neox-20b", "qwen2.5-14b", "llama-2-70b", "phi-3-medium"])
 def test_an_open_job_is_split_as_some_program_can(model: str) -> None:
     """Models that Megatron-LM or torchtitan do not make got splits of theirs, tensor ranks under ZeRO-3: nobody's."""
