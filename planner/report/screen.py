@@ -6,6 +6,7 @@ is counted, and the last lines say how to see it. Rendered from the document alo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY = 30, 25, 60
 WIDTH = 80
 _IN_FULL = 4  # workloads with lines of their own
 _SHOWN_WARNINGS, _SHOWN_WAYS = 3, 3
+_LOADS = re.compile(r"serving\[\d+\]\.(qpm|requests|users)")
 
 
 def screen_blocks(
@@ -171,11 +173,15 @@ def advised(advice: Sequence[Advice]) -> Block:
 
 
 def _enough(facts: Infeasible) -> list[WayOut]:
-    """Limits whose change alone is enough, the cheapest first."""
-    return sorted(
+    """Changes each of which alone is enough, the cheapest first; the last that is shown is a fleet asked for less."""
+    alone = sorted(
         (way for way in facts["ways_out"] if way["to"] is not None),
         key=lambda way: (way["cost_microusd"] is None, way["cost_microusd"] or 0),
     )
+    less = [way for way in alone if _LOADS.fullmatch(way["limit"])]
+    others = [way for way in alone if way not in less]
+    first = others[: _SHOWN_WAYS - bool(less)]
+    return [*first, *less, *others[len(first) :]]
 
 
 def ways_out_said(document: PlanDocument, facts: Infeasible) -> Said:

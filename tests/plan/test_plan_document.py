@@ -159,6 +159,14 @@ def test_the_best_plan_of_one_kind_is_found_though_its_columns_were_pruned() -> 
     assert alone["single_kind"] is None
 
 
+def test_the_best_plan_of_one_kind_may_be_of_what_is_owned() -> None:
+    """Its device was not among those that may be rented, so that the verifier refused a plan of our own."""
+    hardware = {"allow": "lean", "owned": [{"shape": "south/sound", "count": 9, "price": "$3/h"}]}
+    document = solved(scenario([job(deadline="2 h")], [fleet(spare_replicas=1)], hardware=hardware), two_kinds())
+    assert document["single_kind"]["device"] == "sound"
+    assert not api.verify(document, two_kinds())
+
+
 def test_the_best_plan_of_one_kind_keeps_to_the_limits() -> None:
     limited = scenario([job(deadline="2 h")], [fleet(spare_replicas=1)], limits={"budget": "$4382"})
     assert solved(limited, two_kinds())["single_kind"] is None
