@@ -39,6 +39,25 @@ def test_owned_machines_of_a_reference_design_work_together() -> None:
     assert not api.verify(document)
 
 
+@pytest.mark.parametrize(
+    ("hardware", "rest"),
+    [
+        ({"exclude": ["*"]}, "there is no plan for all that is asked"),
+        ({}, "a part of it there would not lower the cost"),
+    ],
+)
+def test_owned_machines_that_are_too_few_for_a_fleet_are_said_to_be(hardware: dict[str, Any], rest: str) -> None:
+    """They were said to lack memory, as some layouts on them do."""
+    asked = scenario(
+        [],
+        [fleet(qpm=60_000, throughput=None, model="llama-3.1-8b", input_tokens=1000, output_tokens=100)],
+        hardware={"allow": ["h100-sxm-80gb"], "owned": [{"shape": "dgx-h100", "count": 1, "price": "$90/h"}]}
+        | hardware,
+    )
+    said = line_of(api.solve(asked).document, "hardware.owned[0]")["text"]
+    assert said == f"not used: too few for fleet alone; {rest}"
+
+
 def test_what_owned_machines_come_too_late_for_is_no_cheaper_way() -> None:
     """One of two, there for the last 14 days, takes 14.1: it was told to cost less, what is shared keeping it away."""
     asked = scenario(
