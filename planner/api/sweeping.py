@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument
 
 KEPT = 8  # catalogs and sessions that a process keeps for the next question
+KEYS = {"bad-reference", "unknown-field", "no-offer"}  # what is wrong with a key, whatever its value
+MOST_TRIED = 1000  # questions of a grid that are read ahead, where each is refused for its keys
 _NUMBER = re.compile(r"[^=]+=\s*[+-]?\$?[0-9]+(?:\.[0-9]+)?\s*[A-Za-z%]*(?:/[A-Za-z]+)?\s*")  # a setting of a number
 Kept = TypeVar("Kept")
 Named = tuple[str, str | None]  # file of a scenario and case; ("", None): that of the session
@@ -109,7 +111,7 @@ def sweep(
     Raises
     ------
     InputError, UsageError
-        The scenario or a catalog is invalid; more workers than can be.
+        The scenario or a catalog is invalid; a grid varies a key that no question can have; more workers than can be.
     StoppedError
         There is no scheduler at the address, it has no workers, or they run other versions.
     OutputError
@@ -123,8 +125,10 @@ def sweep(
         hint = "give the session a limit in seconds, which is that of each question"
         raise UsageError.of("not-together", "the deadline of a session cannot be that of many questions", hint=hint)
     grid = questions if isinstance(questions, Grid) else None
-    asked = list(questions.questions if isinstance(questions, Grid) else questions)
+    asked = list(grid.questions if grid is not None else questions)  # type: ignore[arg-type]
     answer = Answering.of(held, asked, plans=plans is not None)
+    if grid is not None:
+        answer.demand_keys(asked)
     lines: AbstractContextManager[LineFile | None] = nullcontext()
     if journal is not None:
         lines = LineFile(journal, begins=BEGINS)
@@ -313,6 +317,32 @@ class Answering:
             told = Told(reference="bug", message=message, hint="plan solve with the same flags writes a report")
             return Answered(row=without_plan("failed", told))
         return Answered(row=row_of(plan), plan=plan.to_json() if self.plans else None)
+
+    def demand_keys(self, questions: Sequence[Question]) -> None:
+        """Refuse at once what no question of a grid can have: a key that no scenario has, prices of no offer.
+
+        Parameters
+        ----------
+        questions
+            Tried one after the other until one can be asked, or is refused for something else.
+
+        Raises
+        ------
+        InputError, UsageError
+            As `plan solve` with the first question has it.
+        """
+        first: PlanError | None = None
+        for question in questions[:MOST_TRIED]:
+            try:
+                with_settings(self.scenarios[_named(question)], list(question.settings))
+                self._catalog(question)
+                return
+            except PlanError as error:
+                if not {one.reference for one in error.problems} <= KEYS:
+                    return
+                first = first or error
+        if first is not None:
+            raise first
 
     def _held(self, question: Question) -> Row:
         """What the best plan of another catalog or day costs at the prices of a question."""
