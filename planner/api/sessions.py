@@ -382,7 +382,7 @@ class Session:
     def why_not(self, device: str, *, workload: str | None = None) -> list[WhyNot]:
         """Why a device is not in the plan, by workload: dearer by how much, or impossible and what came nearest.
 
-        The shape of machines that are owned is asked by its own name, an entry a group.
+        Machines that are owned are asked by their shape, an entry a group, or by place: "hardware.owned[0]".
 
         Raises
         ------

@@ -29,6 +29,7 @@ MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY = 30, 25, 60
 WIDTH = 80
 _IN_FULL = 4  # workloads with lines of their own
 _SHOWN_WARNINGS, _SHOWN_WAYS = 3, 3
+_IN_THE_WAY = ("--set '", " positions of ", "did you mean ")  # of warnings
 _LOADS = re.compile(r"serving\[\d+\]\.(qpm|requests|users)")
 
 
@@ -215,8 +216,8 @@ def _in_the_way(document: PlanDocument, facts: Infeasible) -> Said:
     if conflict:
         head = "cannot hold together" + (", and would without any one of them" if facts["minimal"] else "")
         notes.append((f"{head}: {'; '.join(conflict)}",))
-    # What was not weighed, and how it would be; and requests that no machine would take
-    notes += [(one,) for one in said.matters(document) if "--set '" in one or " positions of " in one]
+    # What was not weighed, and how it would be; requests that no machine would take; and what may be misspelt
+    notes += [(one,) for one in said.matters(document) if any(word in one for word in _IN_THE_WAY)]
     more = [f"{said.counted(left, 'other limit')} tried"] if left else []
     more += ["changes of several together"] if facts["combined"] and alone else []
     if more:

@@ -178,6 +178,19 @@ def test_what_is_owned_and_idle_is_told_first(run: Run, tmp_path: Path) -> None:
     assert first.startswith("owned 4 × dgx-a100-80gb: not used: the cheapest way")
 
 
+def test_a_place_of_data_that_is_misspelt_is_told_where_nothing_fits(run: Run, tmp_path: Path) -> None:
+    """Every machine was said to lack a price of copies, and only -v that nothing stands where the data were said to."""
+    (tmp_path / "rack.yaml").write_text(
+        "schema: plan/v1\nname: rack\n"
+        "hardware: {owned: [{shape: dgx-h100, count: 2, price: $4/h, region: rack-1}], exclude: ['*']}\n"
+        "training: [{name: pre, model: llama-3.1-8b, tokens: 1B, deadline: 30 days,"
+        " data: {size: 1 TB, at: owned/rack-2}}]\n"
+    )
+    screen = " ".join(run("solve", str(tmp_path / "rack.yaml")).out.split())
+    assert "! pre: no machine of the catalog stands at owned/rack-2" in screen
+    assert "did you mean owned/rack-1?" in screen
+
+
 @pytest.mark.parametrize(
     ("price", "said"),
     [

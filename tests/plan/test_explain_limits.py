@@ -511,6 +511,7 @@ def test_why_not_machines_that_are_owned() -> None:
     dear, chosen = asked.why_not("plain")
     assert (dear["device"], dear["state"]) == ("2 × plain (hardware.owned[0])", "dearer")
     assert (chosen["device"], chosen["state"]) == ("2 × plain (attic)", "chosen")
+    assert [asked.why_not(name) for name in ("hardware.owned[0]", "2 × plain (attic)")] == [[dear], [chosen]]
     assert dear["break_even_usd_per_device_hour"] == pytest.approx(0.5, rel=1e-6)
     assert [row["offer"].split(":")[1] for row in dear["rows"]] == ["0"]
     document = solved(asked.scenario, world)

@@ -56,20 +56,23 @@ class Asked:
 
 
 def groups_named(scenario: Scenario, name: str) -> list[Asked]:
-    """Groups of owned machines that go by the name of a shape, each with what tells it from the others.
+    """Groups of owned machines of a shape, or the one of a place or name, each with what tells it from the others.
 
     Parameters
     ----------
     scenario
         Says what is owned.
     name
-        A shape, with "onprem/" or without.
+        A shape, with "onprem/" or without, "hardware.owned[0]", or a group as plans call it.
     """
-    plain = name.removeprefix("onprem/")
+    plain, groups = name.removeprefix("onprem/"), enumerate(scenario.hardware.owned)
+    found = [
+        (owned.shape.removeprefix("onprem/"), index, owned_name(scenario.hardware, index)) for index, owned in groups
+    ]
     return [
-        Asked(name=owned_name(scenario.hardware, index), group=index)
-        for index, owned in enumerate(scenario.hardware.owned)
-        if owned.shape.removeprefix("onprem/") == plain
+        Asked(name=told, group=index)
+        for shape, index, told in found
+        if shape == plain or name in (owned_key(index), told)
     ]
 
 
