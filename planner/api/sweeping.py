@@ -16,7 +16,7 @@ from planner import __version__
 from planner.analysis.frontier.journal import program_digest
 from planner.answers import Plan, Sweep
 from planner.api.sessions import Session
-from planner.api.taking import ScenarioLike
+from planner.api.taking import ScenarioLike, checked_count
 from planner.catalog.load import DEFAULT
 from planner.catalog.model import Catalog
 from planner.catalog.own_prices import OwnPrices, load_priced, with_device_price
@@ -117,9 +117,8 @@ def sweep(
     OutputError
         The journal or a plan cannot be written, or another sweep holds the journal.
     """
-    checked_workers(workers)
-    if borders is not None and not 0 <= borders <= MOST_HALVINGS:
-        raise UsageError.of("out-of-range", f"{borders} halvings", hint=f"from 0 to {MOST_HALVINGS}")
+    workers = checked_workers(workers)
+    borders = None if borders is None else checked_count(borders, "borders", most=MOST_HALVINGS)
     held = session if isinstance(session, Session) else Session(session)
     if isinstance(held.time_limit_s, Deadline):
         hint = "give the session a limit in seconds, which is that of each question"
