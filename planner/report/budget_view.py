@@ -83,7 +83,7 @@ def year_grid(plan: PlanDocument, budget: Budget) -> Grid:
         [f"{year['label']} ({year['first_month']} to {year['last_month']})", *_amounts(plan, year, shown)]
         for year in budget["fiscal_years"]
     ]
-    first = Column(head=f"Fiscal year from {budget['fiscal_year_start']}")
+    first = Column(head=f"Fiscal year from {budget['fiscal_year_start'].capitalize()}")
     return Grid(columns=(first, *(Column(head=head, right=True) for head in heads)), rows=rows)
 
 

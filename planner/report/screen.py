@@ -209,7 +209,8 @@ def _in_the_way(document: PlanDocument, facts: Infeasible) -> Said:
     alone = _enough(facts)
     left = len(facts["ways_out"]) - min(len(alone), _SHOWN_WAYS)
     conflict = [
-        limit_name(document, one["name"]) + (f" ({one['label']})" if one["label"] != one["name"] else " must run")
+        limit_name(document, one["name"])
+        + (f" ({words.one_of(one['label'])})" if one["label"] != one["name"] else " must run")
         for one in facts["conflict"]
     ]
     notes = [(f"{name}: {words.missed(reasons[0])}",) for name, reasons in facts["workloads"].items() if reasons]

@@ -13,6 +13,7 @@ from planner.plan.proof import is_proven
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
 from planner.report.plan_words import Held
+from planner.units import format_number as number
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import ServingAllocation
@@ -336,7 +337,11 @@ def _served(workload: ServingWorkload) -> str:
     replicas = counted(needed, "replica") + (f" and {spare} spare" if spare > 0 else "")
     splits = more_of([split_in_words(row) for row in rows])
     served = workload["fleet"].get("users")
-    users = f"{served['users']:,.6g} users, {served['requests_per_s']:.3g} requests/s · " if served else ""
+    users = (
+        f"{number(served['users'], 6, apart=True)} users, {number(served['requests_per_s'])} requests/s · "
+        if served
+        else ""
+    )
     return f"{users}{replicas} · {splits} · {in_short(workload)}"
 
 

@@ -198,6 +198,14 @@ def test_an_infeasible_plan_says_why() -> None:
     assert {"limits.budget"} <= {entry["name"] for entry in dear["infeasible"]["conflict"]}
 
 
+def test_rules_of_thumb_say_large_numbers_in_full() -> None:
+    """40,000 devices were 3.9e+04."""
+    large = scenario([job(tokens="50T", deadline="240 months")], [fleet(qpm=6_000_000)])
+    texts = [one["text"] for workload in solved(large, catalog())["workloads"] for one in workload["cross_check"]]
+    assert any("6,000,000 QPM" in text for text in texts)
+    assert not any("e+" in text for text in texts), texts
+
+
 def test_without_a_plan_no_rule_of_thumb_is_told_of_its_rate() -> None:
     lost = fleet(model="llama-3.2-1b", slo={"ttft_p95": "1 ms"})
     lost.pop("throughput", None)
