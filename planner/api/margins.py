@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def margins(
-    scenario: ScenarioLike,
+    scenario: ScenarioLike | Session,
     catalog: Catalog | None = None,
     *,
     plan: PlanLike,
@@ -33,7 +33,7 @@ def margins(
     Parameters
     ----------
     scenario
-        The question, with its margins.
+        The question, with its margins; or a session of it, whose catalog and options are taken.
     plan
         That answers it: a plan, its document or the path of its file.
     each
@@ -48,13 +48,15 @@ def margins(
     """
     from planner.budget.margins import margins_document, margins_taken, why_not_solved
 
-    scenario = scenario_of(scenario)
+    session = scenario if isinstance(scenario, Session) else None
+    scenario = scenario_of(scenario) if not isinstance(scenario, Session) else scenario.scenario
     taken, why_not = margins_taken(scenario), why_not_solved(scenario, each)
     cost = document_of(plan)["summary"]["cost_microusd"]
     if why_not or cost is None or not taken:
         return margins_document(taken, cost, None if taken else cost, None, why_not)
     options: dict[str, Any] = {"solver": solver, "gap": gap, "time_limit_s": time_limit_s}
-    asked = Session(scenario, catalog, allow_suspect=allow_suspect, threads=threads, seed=seed, **options)
+    options |= {"allow_suspect": allow_suspect, "threads": threads, "seed": seed}
+    asked = session or Session(scenario, catalog, **options)
 
     def least_microusd(settings: Iterable[str]) -> int | None:
         solution = asked.on(with_settings(scenario, list(settings))).answer()[1]
