@@ -528,6 +528,18 @@ def test_why_not_machines_that_are_owned_and_too_small() -> None:
     assert [miss.partition(":")[0] for miss in entry["misses"]] == ["memory"]
 
 
+def test_why_not_a_device_beside_others_that_are_owned() -> None:
+    """What the owned machines of another device lack was told of it; and of its own the network before the memory."""
+    small = {"memory_bytes": GIB, "reserved_memory_bytes": 0}
+    shapes = [shape(), shape("onprem/rig", "old", inter_node_bytes_per_s_per_device=None)]
+    world = catalog([device(), device("old", **small), device("other", **small)], shapes)
+    hardware = {"allow": ["plain"], "owned": [{"shape": "rig", "count": 2, "price": "$0/h"}]}
+    (mine,) = api.why_not(scenario([job(deadline="2 h")], hardware=hardware), "old", world)
+    assert [miss.partition(":")[0] for miss in mine["misses"]] == ["memory", "network-unknown"]
+    (other,) = api.why_not(scenario([job(deadline="2 h")], hardware=hardware), "other", world)
+    assert [miss.partition(":")[0] for miss in other["misses"]] == ["the catalog has no offer of it"]
+
+
 def test_why_not_an_unknown_device() -> None:
     with pytest.raises(InputError, match="'plane' is no device"):
         api.why_not(scenario([job()]), "plane", catalog())
