@@ -9,7 +9,9 @@ from planner.api.sessions import Session
 from planner.api.taking import PlanLike, ScenarioLike, document_of, scenario_of
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline
+from planner.plan.asked import currency_of
 from planner.scenario.load import with_settings
+from planner.units import format_money
 
 if TYPE_CHECKING:
     from planner.budget.model import MarginsCost
@@ -51,7 +53,8 @@ def margins(
     session = scenario if isinstance(scenario, Session) else None
     scenario = scenario_of(scenario) if not isinstance(scenario, Session) else scenario.scenario
     taken, why_not = margins_taken(scenario), why_not_solved(scenario, each)
-    cost = document_of(plan)["summary"]["cost_microusd"]
+    document = document_of(plan)
+    cost = document["summary"]["cost_microusd"]
     if why_not or cost is None or not taken:
         return margins_document(taken, cost, None if taken else cost, None, why_not)
     options: dict[str, Any] = {"solver": solver, "gap": gap, "time_limit_s": time_limit_s}
@@ -64,4 +67,9 @@ def margins(
 
     together = least_microusd(text for one in taken for text in one.settings)
     alone = {one.name: least_microusd(one.settings) for one in taken} if each else None
-    return margins_document(taken, cost, together, alone)
+    plain = document.get("plain")
+    if plain is None or plain["cheapest_microusd"] == cost:
+        return margins_document(taken, cost, together, alone)
+    found = margins_document(taken, plain["cheapest_microusd"], together, alone)  # the cheapest beside the cheapest
+    money = format_money(plain["cheapest_microusd"], currency=currency_of(document))
+    return {**found, "notes": [*found["notes"], f"held against the cheapest plan, {money}, not the plainer one"]}
