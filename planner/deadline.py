@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from numbers import Real
 
 from planner.carriers import dataclass
-from planner.errors import UsageError
 
 PARTING_S, PARTING_SHARE = 1.0, 0.1  # kept back to check and write down what was found
 MOST_SHARE = 0.4  # of all of it, however much there is to be written down and however busy the machine
@@ -65,18 +63,8 @@ class Deadline:
 
     @classmethod
     def of(cls, limit: float | Deadline | None) -> Deadline | None:
-        """A limit that runs already as it is, seconds from now on.
-
-        Raises
-        ------
-        UsageError
-            It is neither, and no number of seconds.
-        """
-        if limit is None or isinstance(limit, Deadline):
-            return limit
-        if not isinstance(limit, Real) or math.isnan(limit):
-            raise UsageError.of("wrong-type", f"a time limit is {limit!r:.80}; it must be seconds", hint="60, for 60 s")
-        return cls.after(float(limit))
+        """A limit that runs already as it is, seconds from now on."""
+        return limit if limit is None or isinstance(limit, Deadline) else cls.after(limit)
 
     def left_s(self, beyond_s: float = 0.0) -> float:
         """Time for work that is left, or until so long beyond its end.  [s]"""

@@ -14,6 +14,7 @@ from planner.api.taking import (
     ScenarioLike,
     catalog_of,
     checked_count,
+    checked_limit,
     checked_share,
     document_of,
     scenario_of,
@@ -89,7 +90,7 @@ def frontier(
     scenario = scenario_of(scenario)
     catalog = catalog or catalog_of(scenario)
     sweep = sweep_of(scenario, over=over, low=low, high=high, against=against, workload=workload, most=most)
-    limit = Deadline.of(options.get("time_limit_s"))
+    limit = Deadline.of(checked_limit(options.get("time_limit_s")))
     given = {"solver": "highs", "gap": 0.0, "threads": 1, "seed": 0, **options, "time_limit_s": limit}
     given |= {"gap": checked_share(given["gap"], "the gap", 1.0), "seed": checked_count(given["seed"], "the seed")}
     asked = cast("SolverOptions", {**given, "threads": checked_count(given["threads"], "threads", 1)})

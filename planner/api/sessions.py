@@ -18,7 +18,7 @@ from planner.analysis.standing import standing_of
 from planner.analysis.tighten import on_exact_rates, solve_within_targets
 from planner.answers import Plan
 from planner.api.checking import case_problems
-from planner.api.taking import ScenarioLike, catalog_of, checked_count, checked_share, scenario_of
+from planner.api.taking import ScenarioLike, catalog_of, checked_count, checked_limit, checked_share, scenario_of
 from planner.brief import brief
 from planner.candidates.patience import LATEST, Spent, endless
 from planner.candidates.plainer import Plainer
@@ -151,7 +151,7 @@ class Session:
         gap = checked_share(gap, "the gap", 1.0)
         self.options: dict[str, Any] = {"solver": solver, "gap": gap}
         self.options |= {"threads": checked_count(threads, "threads", 1), "seed": checked_count(seed, "the seed")}
-        self._time_limit, self._slowness = time_limit_s, 1.0
+        self._time_limit, self._slowness = checked_limit(time_limit_s), 1.0
         self._listing: Deadline | None = None
         self._begin(lists=True)
         began_s = time.process_time()

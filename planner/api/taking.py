@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from planner.answers import Plan
 from planner.candidates.program import MOST_SHARE
 from planner.catalog.own_prices import OwnPrices, load_priced
+from planner.deadline import Deadline
 from planner.errors import UsageError
 from planner.files import StrPath
 from planner.plan.document import digest_of
@@ -136,6 +137,19 @@ def checked_count(count: float, name: str, least: int = 0, most: int = MOST_COUN
         text = f"{name} is {_shown(count)}; it must be a whole number from {least} to {most:,}"
         raise UsageError.of("out-of-range", text, hint="write it without quotes: 3")
     return int(count)
+
+
+def checked_limit(limit: float | Deadline | None) -> float | Deadline | None:
+    """A time limit: seconds, a deadline that runs already, or none.
+
+    Raises
+    ------
+    UsageError
+        It is none of them.
+    """
+    if limit is not None and not isinstance(limit, Deadline) and (not _number(limit) or math.isnan(limit)):
+        raise UsageError.of("wrong-type", f"a time limit is {_shown(limit)}; it must be seconds", hint="60, for 60 s")
+    return limit
 
 
 def _number(value: object) -> bool:
