@@ -135,11 +135,17 @@ def _of_earlier(candidates: Candidates, latest_s: float, time_limit_s: float | N
 
 
 def _prices_of_limits(program: Program, latest_s: float | None, time_limit_s: float | None) -> Iterator[Prices]:
-    """None at all, which do where a workload has no way; and those of what the limits would have to give way."""
+    """None at all, which do where a workload has no way; those of what the limits would have to give way; and those
+    at which all units that there are of a fleet, as many as are owned of each way say, do not earn what it asks."""
     yield {"rows": [], "requests": []}
     found = prices_of(program, "limits", latest_s, time_limit_s=time_limit_s)
     if found is not None:
         yield _relaxed(program, found)
+    for task in _fleets(program):
+        every = {column: int(program.max_units[column]) for column in range(task.first, task.stop)}
+        line = violated_line(program, task, every)
+        if line is not None:
+            yield {"rows": [], "requests": _document(task.name, [Part(1, ([_entry(line)],))])}
 
 
 def _relaxed(program: Program, prices: RelaxedPrices) -> Prices:

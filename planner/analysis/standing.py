@@ -108,7 +108,9 @@ def _of_infeasible(candidates: Candidates, certificate: Certificate | None) -> S
         ]
         if bound <= 0:
             findings.append(Finding("wrong-certificate", "its prices do not show that nothing meets every limit"))
-    if bound >= UNMET:
+    if bound >= UNMET and prices["requests"]:
+        words = f"infeasible, proven without a solver: not even all units of {columns:,} columns carry the requests"
+    elif bound >= UNMET:
         words = f"infeasible, proven: some workload has no way among {columns:,} columns, listed again"
     elif bound > 0:
         words = f"infeasible, proven without a solver: no units of {columns:,} columns meet the limits at their prices"

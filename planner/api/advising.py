@@ -17,7 +17,7 @@ from planner.errors import InputError
 from planner.plan.asked import currency_of
 from planner.plan.notes.serving import held_for_errors
 from planner.scenario.load import with_settings
-from planner.units import format_duration, format_money
+from planner.units import format_duration, format_money, format_number
 
 if TYPE_CHECKING:
     from planner.api.sessions import Session
@@ -108,7 +108,7 @@ def _changes(session: Session, document: PlanDocument) -> Iterator[_Change]:
     for job in sorted(session.scenario.training, key=lambda one: -costs.get(one.name, 0)):
         if costs.get(job.name, 0) >= least and job.deadline_s >= 3 * _DAY_S:
             days = round(job.deadline_s * LATER / _DAY_S)
-            words = f"{job.name}: a deadline of {days} days instead of {job.deadline_s / _DAY_S:.3g}"
+            words = f"{job.name}: a deadline of {days} days instead of {format_number(job.deadline_s / _DAY_S)}"
             yield _Change(LISTED_AGAIN_JOB * session.listed_s, words, f"training.{job.name}.deadline={days} days")
     for fleet in session.scenario.serving:
         if fleet.spare_replicas and costs.get(fleet.name, 0) >= least:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from planner.analysis.frontier.ahead import Ahead
 from planner.answers import Frontier
-from planner.api.taking import PlanLike, ScenarioLike, catalog_of, document_of, scenario_of
+from planner.api.taking import (
+    PlanLike,
+    ScenarioLike,
+    catalog_of,
+    checked_count,
+    checked_limit,
+    checked_share,
+    document_of,
+    scenario_of,
+)
 from planner.candidates.patience import endless
 from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
@@ -77,14 +86,14 @@ def frontier(
     from planner.analysis.frontier.question import sweep_of
     from planner.analysis.frontier.run import run_sweep
 
-    checked_workers(workers)
+    workers, most = checked_workers(workers), checked_count(most, "most", 1)
     scenario = scenario_of(scenario)
     catalog = catalog or catalog_of(scenario)
     sweep = sweep_of(scenario, over=over, low=low, high=high, against=against, workload=workload, most=most)
-    limit = Deadline.of(options.get("time_limit_s"))
-    asked = cast(
-        "SolverOptions", {"solver": "highs", "gap": 0.0, "threads": 1, "seed": 0, **options, "time_limit_s": limit}
-    )
+    limit = Deadline.of(checked_limit(options.get("time_limit_s")))
+    given = {"solver": "highs", "gap": 0.0, "threads": 1, "seed": 0, **options, "time_limit_s": limit}
+    given |= {"gap": checked_share(given["gap"], "the gap", 1.0), "seed": checked_count(given["seed"], "the seed")}
+    asked = cast("SolverOptions", {**given, "threads": checked_count(given["threads"], "threads", 1)})
 
     def enumerate_ways(question: Scenario, patience_s: float | None) -> Candidates:
         check_references(question, catalog)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.api.checking import to_show
+from planner.answers import Plan
+from planner.api.checking import looked_at
 from planner.api.frontiers import tradeoffs
 from planner.api.sessions import Session
 from planner.api.taking import PlanLike, document_of
@@ -16,6 +17,7 @@ from planner.plan.stale import question_of, scenario_of
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
+    from planner.candidates.search import Candidates
     from planner.plan.model.frontier import FrontierDocument
     from planner.report.model import ReportDocument, Saving
 
@@ -34,6 +36,7 @@ def report(
     fiscal_year_start: str | None = None,
     contingency: float | None = None,
     allow_suspect: bool = False,
+    known: Candidates | None = None,
     **options: Any,
 ) -> ReportDocument:
     """The report document (`plan/report/v1`) of a plan.
@@ -56,6 +59,8 @@ def report(
         Also tell what would make it cheaper, each solved again.
     fiscal_year_start, contingency
         Of the budget, in place of those of the scenario's `report` as it is now.
+    known
+        Ways that were listed for the plan already, by its check or its solve: they are not listed again.
     options
         Of the solver, as for `solve`; what is not begun when the time is up is left out.
 
@@ -70,18 +75,23 @@ def report(
     from planner.report.screen_words import asking
 
     catalog = catalog or catalog_of_plan(document_of(plan))
-    document = to_show(plan, catalog)
+    document = document_of(plan)
+    if not isinstance(plan, Plan) or plan.read_from:
+        checked = looked_at(document, catalog)
+        document, known = checked.shown()[0], checked.listed or known
     now = scenario or scenario_of(document)
     question = question_of(document, now)
     alone, costs = [], None
     limit = options["time_limit_s"] = Deadline.of(options.get("time_limit_s"))
     if question is not None and not question.uncertainty and not is_up(limit):
         alone = tradeoffs(question, catalog, plan=document, allow_suspect=allow_suspect)
-    if question is not None and margins and not is_up(limit):
-        costs = costs_of_margins(question, catalog, plan=document, each=each, allow_suspect=allow_suspect, **options)
+    session = None
+    if question is not None and (margins or savings) and not is_up(limit):
+        session = Session(question, catalog, allow_suspect=allow_suspect, known=known, **options)
+    if session is not None and margins and not is_up(limit):
+        costs = costs_of_margins(session, plan=document, each=each)
     cheaper: list[Saving] = []
-    if question is not None and savings and not is_up(limit):
-        session = Session(question, catalog, allow_suspect=allow_suspect, **options)
+    if session is not None and savings and not is_up(limit):
         asked = asking(document)
         found = advice(session, document, most=CHANGES_TRIED).found
         cheaper = [{"text": text, "command": command(asked, setting)} for text, setting in found]

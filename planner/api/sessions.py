@@ -6,6 +6,7 @@ one question each.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -17,11 +18,11 @@ from planner.analysis.standing import standing_of
 from planner.analysis.tighten import on_exact_rates, solve_within_targets
 from planner.answers import Plan
 from planner.api.checking import case_problems
-from planner.api.taking import ScenarioLike, catalog_of, scenario_of
+from planner.api.taking import ScenarioLike, catalog_of, checked_count, checked_limit, checked_share, scenario_of
 from planner.brief import brief
 from planner.candidates.patience import LATEST, Spent, endless
 from planner.candidates.plainer import Plainer
-from planner.candidates.program import MOST_SHARE, SHARE
+from planner.candidates.program import SHARE
 from planner.candidates.reprice import cost_at, repriceable
 from planner.candidates.search import Candidates
 from planner.candidates.search import enumerate_candidates as _enumerate
@@ -103,29 +104,6 @@ def _spent(limit: Deadline, cases: int, number: int) -> float:
     return limit.spent() * cases - (number - 1)
 
 
-def checked_share(share: float, name: str = "the tie tolerance", most: float = MOST_SHARE) -> float:
-    """A share of the cost, as the float that documents hold: that within which costs are equal, or another.
-
-    Parameters
-    ----------
-    share
-        0 is written as 0.0 is.
-    name
-        What it is called where it is refused.
-    most
-        It is at most; of the tie tolerance, a plan would not be the cheapest any more beyond.
-
-    Raises
-    ------
-    UsageError
-        It is below 0 or above the most.
-    """
-    if not 0 <= share <= most:
-        text = f"{name} is {share:g}; it must be at least 0 and at most {most:g}"
-        raise UsageError.of("out-of-range", text, hint="1e-6 is a millionth of the cost; 0: exactly the cheapest")
-    return float(share)
-
-
 class Session:
     """A scenario and a catalog, with every way to run the one on the other.
 
@@ -171,8 +149,9 @@ class Session:
         self.catalog: Catalog = catalog or catalog_of(self.scenario)
         self.allow_suspect, self.tie_tolerance, self.workers = allow_suspect, checked_share(tie_tolerance), workers
         gap = checked_share(gap, "the gap", 1.0)
-        self.options: dict[str, Any] = {"solver": solver, "gap": gap, "threads": threads, "seed": seed}
-        self._time_limit, self._slowness = time_limit_s, 1.0
+        self.options: dict[str, Any] = {"solver": solver, "gap": gap}
+        self.options |= {"threads": checked_count(threads, "threads", 1), "seed": checked_count(seed, "the seed")}
+        self._time_limit, self._slowness = checked_limit(time_limit_s), 1.0
         self._listing: Deadline | None = None
         self._begin(lists=True)
         began_s = time.process_time()
@@ -263,7 +242,8 @@ class Session:
         Raises
         ------
         UsageError
-            Other plans are asked for, or one to stay with, and there are several futures; or one to stay with, and
+            `best` or `within` is no number that can be asked for; other plans are asked for, or one to stay with, and
+            there are several futures; or one to stay with, and
             there are mixes within a job or another objective before cost.
         InputError
             Nothing fits a layout that is fixed, where another one would do; or `previous` holds no plan.
@@ -272,6 +252,10 @@ class Session:
         PlanError
             The verifier refuses the plan: a bug.
         """
+        best, within = (
+            checked_count(best, "best"),
+            None if within is None else checked_share(within, "within", math.inf),
+        )
         self._begin()
         scenario, catalog, began_s = self.scenario, self.catalog, time.process_time()
         demand_ways(self.candidates, lambda other: self.search(other, every_layout=True))
@@ -382,7 +366,7 @@ class Session:
     def why_not(self, device: str, *, workload: str | None = None) -> list[WhyNot]:
         """Why a device is not in the plan, by workload: dearer by how much, or impossible and what came nearest.
 
-        The shape of machines that are owned is asked by its own name, an entry a group.
+        Machines that are owned are asked by their shape, an entry a group, or by place: "hardware.owned[0]".
 
         Raises
         ------

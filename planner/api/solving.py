@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from planner.answers import Plan, Rows
 from planner.api.checking import allows_suspect, scenario_in
 from planner.api.sessions import Session, enumerate_candidates
-from planner.api.taking import ScenarioLike
+from planner.api.taking import ScenarioLike, checked_limit
 from planner.candidates.program import SHARE
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline
@@ -112,7 +112,7 @@ def solve(
     PlanError
         The verifier refuses the plan: a bug.
     """
-    limit = Deadline.of(time_limit_s)
+    limit = Deadline.of(checked_limit(time_limit_s))
     asked: dict[str, Any] = {"solver": solver, "gap": gap, "time_limit_s": limit, "threads": threads}
     asked |= {"tie_tolerance": tie_tolerance, "workers": workers}
     one = Session(scenario, catalog, allow_suspect=allow_suspect, seed=seed, **asked)

@@ -16,7 +16,7 @@ from planner import __version__
 from planner.analysis.frontier.journal import program_digest
 from planner.answers import Plan, Sweep
 from planner.api.sessions import Session
-from planner.api.taking import ScenarioLike
+from planner.api.taking import ScenarioLike, checked_count
 from planner.catalog.load import DEFAULT
 from planner.catalog.model import Catalog
 from planner.catalog.own_prices import OwnPrices, load_priced, with_device_price
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument
 
 KEPT = 8  # catalogs and sessions that a process keeps for the next question
+KEYS = {"bad-reference", "unknown-field", "no-offer"}  # what is wrong with a key, whatever its value
+MOST_TRIED = 1000  # questions of a grid that are read ahead, where each is refused for its keys
 _NUMBER = re.compile(r"[^=]+=\s*[+-]?\$?[0-9]+(?:\.[0-9]+)?\s*[A-Za-z%]*(?:/[A-Za-z]+)?\s*")  # a setting of a number
 Kept = TypeVar("Kept")
 Named = tuple[str, str | None]  # file of a scenario and case; ("", None): that of the session
@@ -109,22 +111,23 @@ def sweep(
     Raises
     ------
     InputError, UsageError
-        The scenario or a catalog is invalid; more workers than can be.
+        The scenario or a catalog is invalid; a grid varies a key that no question can have; more workers than can be.
     StoppedError
         There is no scheduler at the address, it has no workers, or they run other versions.
     OutputError
         The journal or a plan cannot be written, or another sweep holds the journal.
     """
-    checked_workers(workers)
-    if borders is not None and not 0 <= borders <= MOST_HALVINGS:
-        raise UsageError.of("out-of-range", f"{borders} halvings", hint=f"from 0 to {MOST_HALVINGS}")
+    workers = checked_workers(workers)
+    borders = None if borders is None else checked_count(borders, "borders", most=MOST_HALVINGS)
     held = session if isinstance(session, Session) else Session(session)
     if isinstance(held.time_limit_s, Deadline):
         hint = "give the session a limit in seconds, which is that of each question"
         raise UsageError.of("not-together", "the deadline of a session cannot be that of many questions", hint=hint)
     grid = questions if isinstance(questions, Grid) else None
-    asked = list(questions.questions if isinstance(questions, Grid) else questions)
+    asked = list(grid.questions if grid is not None else questions)  # type: ignore[arg-type]
     answer = Answering.of(held, asked, plans=plans is not None)
+    if grid is not None:
+        answer.demand_keys(asked)
     lines: AbstractContextManager[LineFile | None] = nullcontext()
     if journal is not None:
         lines = LineFile(journal, begins=BEGINS)
@@ -313,6 +316,32 @@ class Answering:
             told = Told(reference="bug", message=message, hint="plan solve with the same flags writes a report")
             return Answered(row=without_plan("failed", told))
         return Answered(row=row_of(plan), plan=plan.to_json() if self.plans else None)
+
+    def demand_keys(self, questions: Sequence[Question]) -> None:
+        """Refuse at once what no question of a grid can have: a key that no scenario has, prices of no offer.
+
+        Parameters
+        ----------
+        questions
+            Tried one after the other until one can be asked, or is refused for something else.
+
+        Raises
+        ------
+        InputError, UsageError
+            As `plan solve` with the first question has it.
+        """
+        first: PlanError | None = None
+        for question in questions[:MOST_TRIED]:
+            try:
+                with_settings(self.scenarios[_named(question)], list(question.settings))
+                self._catalog(question)
+                return
+            except PlanError as error:
+                if not {one.reference for one in error.problems} <= KEYS:
+                    return
+                first = first or error
+        if first is not None:
+            raise first
 
     def _held(self, question: Question) -> Row:
         """What the best plan of another catalog or day costs at the prices of a question."""

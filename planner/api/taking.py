@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from planner.answers import Plan
+from planner.candidates.program import MOST_SHARE
 from planner.catalog.own_prices import OwnPrices, load_priced
+from planner.deadline import Deadline
+from planner.errors import UsageError
 from planner.files import StrPath
 from planner.plan.document import digest_of
 from planner.plan.reading import read_document, read_plan
@@ -18,6 +24,7 @@ if TYPE_CHECKING:
     from planner.catalog.model import Catalog
     from planner.plan.model.plan import PlanDocument
 
+MOST_COUNT = 2**31 - 1
 PlanLike = Plan | Mapping[str, Any] | StrPath
 ScenarioLike = Scenario | StrPath
 
@@ -83,3 +90,71 @@ def catalog_of(
     """
     scenario = scenario_of(scenario)
     return load_priced(hardware or scenario.hardware.catalog, OwnPrices.of(prices, price, scenario.rates))
+
+
+def checked_share(share: float, name: str = "the tie tolerance", most: float = MOST_SHARE) -> float:
+    """A share of the cost, as the float that documents hold: that within which costs are equal, or another.
+
+    Parameters
+    ----------
+    share
+        0 is written as 0.0 is.
+    name
+        What it is called where it is refused.
+    most
+        It is at most; of the tie tolerance, a plan would not be the cheapest any more beyond.
+
+    Raises
+    ------
+    UsageError
+        It is no number, below 0 or above the most.
+    """
+    if not _number(share) or not 0 <= share <= most:
+        beyond = "" if math.isinf(most) else f" and at most {most:g}"
+        text = f"{name} is {_shown(share)}; it must be a number, at least 0{beyond}"
+        raise UsageError.of("out-of-range", text, hint="1e-6 is a millionth of the cost; 0: exactly the cheapest")
+    return float(share)
+
+
+def checked_count(count: float, name: str, least: int = 0, most: int = MOST_COUNT) -> int:
+    """A whole number, as the int that documents hold: 2.0 is 2.
+
+    Parameters
+    ----------
+    count
+        It may be a float, or a number of another library.
+    name
+        What it is called where it is refused.
+    least, most
+        It is between them.
+
+    Raises
+    ------
+    UsageError
+        It is no whole number, below the least or above the most.
+    """
+    if not _number(count) or not least <= count <= most or count != int(count):
+        text = f"{name} is {_shown(count)}; it must be a whole number from {least} to {most:,}"
+        raise UsageError.of("out-of-range", text, hint="write it without quotes: 3")
+    return int(count)
+
+
+def checked_limit(limit: float | Deadline | None) -> float | Deadline | None:
+    """A time limit: seconds, a deadline that runs already, or none.
+
+    Raises
+    ------
+    UsageError
+        It is none of them.
+    """
+    if limit is not None and not isinstance(limit, Deadline) and (not _number(limit) or math.isnan(limit)):
+        raise UsageError.of("wrong-type", f"a time limit is {_shown(limit)}; it must be seconds", hint="60, for 60 s")
+    return limit
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool)
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else repr(value)[:80]

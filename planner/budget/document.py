@@ -135,11 +135,11 @@ def report_options(
 
 def _unusable(name: str, value: object) -> PlanError:
     """What is wrong with an option of the report, and a way out."""
-    hint, what = "write report: {fiscal_year_start: april, contingency: 10 %}", f"{name} is {str(value)[:40]!r}"
+    hint, wanted = "write report: {fiscal_year_start: april, contingency: 10 %}", "a share from 0 to 1"
     if name == "fiscal_year_start":
-        near = closest(str(value), MONTHS)
+        near, wanted = closest(str(value), MONTHS), "the name of a month"
         hint = f"did you mean '{near[0]}'?" if near else f"one of {', '.join(MONTHS)}"
-    return InputError.of("out-of-range", f"'report' is not usable: {what}", hint=hint)
+    return InputError.of("out-of-range", f"report.{name} is {str(value)[:40]!r}; it must be {wanted}", hint=hint)
 
 
 def _plans_of_cases(document: PlanDocument) -> dict[str, PlanDocument]:

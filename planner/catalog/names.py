@@ -70,7 +70,8 @@ def one_device(catalog: Catalog, name: str) -> str:
     near = found[:5] or closest(name, sorted(catalog.devices))
     hint = f"did you mean {' or '.join(near)}?" if near else "plan catalog list shows every device"
     message = f"'{name}' is {'several devices' if found else 'no device'} of the catalog"
-    shape = None if found else catalog.shapes.get(name) or catalog.shapes.get(f"onprem/{name}")
+    shapes = [] if found else [one for one in catalog.shapes.values() if name in (one.id, one.name)]
+    shape = min(shapes, key=lambda one: one.id, default=None)
     if shape is not None:
         message = f"'{name}' is a machine, and what is asked for is a device"
         hint = f"write {shape.device}, the device of it; machines that are owned go by their own name"

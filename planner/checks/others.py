@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from planner.catalog.load import device_matches
+from planner.catalog.load import device_matches, find_shape
 from planner.catalog.model import Band, Catalog
 from planner.checks.allocation import AllocationCheck
 from planner.checks.bands import margins_on
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
 MOST = 8
 _CHOICES = {"hardware.allow", "hardware.regions", "hardware.pricing"}
-_KEPT = re.compile(r"training\[\d+\]\.(recompute|sharding|optimizer|offload|lora)|serving\[\d+\]\.(weights|kv_cache)")
+_KEPT = re.compile(
+    r"training\[\d+\]\.(recompute|sharding|optimizer|offload|lora)|serving\[\d+\]\.(weights|kv_cache|qpm|requests|users)"
+)
 BOTH = "; "  # between two texts of one setting
 
 
@@ -230,6 +232,7 @@ def single_kind_findings(document: PlanDocument, scenario: Scenario, catalog: Ca
         if any(device_matches(device, pattern) for pattern in hardware.allow)
         and not any(device_matches(device, pattern) for pattern in hardware.deny)
     }
+    offered |= {find_shape(catalog, owned.shape).device for owned in hardware.owned}
     bound = document["summary"]["bound_microusd"]
     if len(used) < 2 or stated["device"] not in offered or (bound is not None and stated["cost_microusd"] < bound):
         yield Finding("wrong-alternative", f"{stated['device']} alone is no other way of this plan")
@@ -333,6 +336,15 @@ def _values(scenario: Scenario) -> dict[str, tuple[str, int]]:
         found[f"hardware.contracts[{index}].max_shapes"] = ("shapes", contract.max_shapes)
     for index, owned in enumerate(hardware.owned):
         found[f"hardware.owned[{index}]"] = ("shapes", owned.count)
+    for index, fleet in enumerate(scenario.serving):
+        per_day = None if fleet.requests_per_s is None else math.floor(fleet.requests_per_s * 86_400)
+        per_min = None if fleet.requests_per_minute is None else math.floor(fleet.requests_per_minute)
+        loads = {
+            "qpm": ("requests/min", per_min),
+            "requests": ("requests/day", per_day),
+            "users": ("users", fleet.users),
+        }
+        found |= {f"serving[{index}].{key}": load for key, load in loads.items()}
     for kind, workloads in (("training", scenario.training), ("serving", scenario.serving)):
         for index, one in enumerate(workloads):
             for name in ("recompute", "sharding", "optimizer", "offload", "lora", "weights", "kv_cache"):

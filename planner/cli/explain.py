@@ -34,7 +34,7 @@ def explain(
         typer.Option(
             "--why-not",
             metavar="DEVICE",
-            help="Why not this device; repeatable.",
+            help="Why not this device, or machines that are owned, by shape or place: hardware.owned[0]; repeatable.",
             autocompletion=complete.devices,
         ),
     ] = None,

@@ -12,11 +12,12 @@ from planner.cli import options
 from planner.cli.frame import Frame, command, usage
 from planner.cli.interrupts import answered, on_time
 from planner.cli.quantities import deadline_of, share_of
-from planner.cli.stale import AllowStale, as_proven, fresh
+from planner.cli.stale import AllowStale, fresh, told
 from planner.deadline import Deadline, is_up
 from planner.errors import StoppedError
 
 if TYPE_CHECKING:
+    from planner.candidates.search import Candidates
     from planner.catalog.model import Catalog
     from planner.plan.model.frontier import FrontierDocument
     from planner.plan.model.plan import PlanDocument
@@ -88,12 +89,13 @@ def report(
     solved = is_scenario(path)
     code = 0
     scenario: Scenario | None
+    known: Candidates | None
     with on_time(deadline):
         if solved:
-            document, scenario, catalog, code = _solved(frame, path, settings, case, given, asked)
+            document, scenario, catalog, known, code = _solved(frame, path, settings, case, given, asked)
         else:
             _demand_scenario(settings, case)
-            document, scenario, catalog = _read(frame, path, given, allow_stale)
+            document, scenario, catalog, known = _read(frame, path, given, allow_stale)
         swept = _frontier(frame, over, frontier, document, scenario, catalog, asked, allow_stale)
     from planner import api
 
@@ -108,6 +110,7 @@ def report(
             savings=True,
             contingency=None if contingency is None else share_of(contingency, "--contingency", "10%"),
             fiscal_year_start=fiscal_year_start,
+            known=known,
             **asked,
         )
 
@@ -139,16 +142,17 @@ def _solved(
     case: str | None,
     given: dict[str, Any],
     asked: dict[str, Any],
-) -> tuple[PlanDocument, Scenario, Catalog, int]:
-    """The plan of a scenario that is solved first, and the exit code of its status."""
+) -> tuple[PlanDocument, Scenario, Catalog, Candidates, int]:
+    """The plan of a scenario that is solved first, the ways that were listed for it, and the code of its status."""
     from planner.cli.find import load
 
     question, catalog = load(path, settings=settings, case=case, **given, frame=frame)
     from planner import api
 
     with answered(quiet=frame.quiet), frame.progress(f"solving {question.name}"):
-        plan = api.solve(question, catalog, **asked)
-    return plan.document, question, catalog, plan.exit_code
+        session = api.session(question, catalog, **asked)
+        plan = session.solve()
+    return plan.document, question, catalog, session.candidates, plan.exit_code
 
 
 def _demand_scenario(settings: Sequence[str] | None, case: str | None) -> None:
@@ -159,13 +163,15 @@ def _demand_scenario(settings: Sequence[str] | None, case: str | None) -> None:
 
 def _read(
     frame: Frame, path: str, given: dict[str, Any], allow_stale: bool
-) -> tuple[PlanDocument, Scenario | None, Catalog]:
-    """A plan file that still answers its scenario and its catalog."""
+) -> tuple[PlanDocument, Scenario | None, Catalog, Candidates | None]:
+    """A plan file that still answers its scenario and its catalog, and the ways that its check listed."""
+    from planner.api.checking import looked_at
     from planner.plan.reading import read_plan
 
     document = read_plan(path)
     scenario, catalog = fresh(frame, document, allow_stale=allow_stale, **given)
-    return as_proven(frame, document, catalog), scenario, catalog
+    checked = looked_at(document, catalog)
+    return told(frame, checked), scenario, catalog, checked.listed
 
 
 def _frontier(

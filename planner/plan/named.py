@@ -18,6 +18,7 @@ from planner.catalog.names import provider_matches
 from planner.estimate.market import OWN_CONTRACT
 from planner.estimate.ownership import hourly_of
 from planner.estimate.resolve import inter_node_rate
+from planner.plan.parts import NOT_NEEDED
 from planner.plan.reasons import cheapest_by, left_out_by
 from planner.plan.rows.when import date_after, owned_periods, owned_window_s
 from planner.scenario.terms import COMMITMENT_HOURS
@@ -110,13 +111,14 @@ def named_of(
         if held:
             text = f"used: {', '.join(_held(one) for one in held)}"
         elif rows:
-            text = _used(candidates, thing, rows)
+            renting = any(row["price_model"] != OWNED for one in workloads for row in one["allocations"])
+            text = _used(candidates, thing, rows, renting=renting)
         elif thing.terms is not None and (ahead := _ahead(candidates, thing.terms)):
             text = _unbought(candidates, ahead, has_plan)
         elif mine:
             text = _dearer(candidates, mine) if has_plan else _able(mine)
         else:
-            text = "" if away else _impossible(candidates, thing)
+            text = "" if away else _too_few(candidates, thing, has_plan) or _impossible(candidates, thing)
         if away and thing.owned is not None:
             gone = f"{', '.join(away)}: {HELD}, and these are there {_window(candidates, thing.owned)}"
             text = f"{text}; not for {gone}" if text else f"not used: {gone}"
@@ -252,7 +254,7 @@ def _ways(candidates: Candidates, workload: Workload) -> Iterator[_Way]:
         )
 
 
-def _used(candidates: Candidates, thing: _Thing, rows: Sequence[tuple[str, Allocation]]) -> str:
+def _used(candidates: Candidates, thing: _Thing, rows: Sequence[tuple[str, Allocation]], *, renting: bool) -> str:
     names = ", ".join(dict.fromkeys(name for name, _ in rows))
     if thing.owned is None:
         counts: dict[str, int] = {}
@@ -264,8 +266,8 @@ def _used(candidates: Candidates, thing: _Thing, rows: Sequence[tuple[str, Alloc
         return f"used for {names}"
     own = sum(row["count"] for _, row in rows if "shared" not in row)
     held = own + len({one["node"] for _, row in rows if "shared" in row for one in row["shared"]})
-    rest = "" if held >= there else "; more of them would not lower the cost"
-    return f"used: {held:,} of {there:,} for {names}{rest}"
+    idle = "more of them would not lower the cost" if renting else NOT_NEEDED
+    return f"used: {held:,} of {there:,} for {names}" + (f"; {idle}" if held < there else "")
 
 
 def _dearer(candidates: Candidates, ways: Sequence[_Way]) -> str:
@@ -322,6 +324,16 @@ def _able(ways: Sequence[_Way]) -> str:
     """Without a plan: what could run there."""
     names = ", ".join(dict.fromkeys(way.workload for way in ways))
     return f"could run {names} alone; there is no plan for all that is asked"
+
+
+def _too_few(candidates: Candidates, thing: _Thing, has_plan: bool) -> str:
+    """That fleets have replicas there, and all that there is of it does not carry any of them; "" where none has."""
+    tables = {name: table for name, table in candidates.tables.items() if isinstance(table, ServingTable)}
+    names = [name for name, table in tables.items() if any(thing.holds(site) for site in table.sites)]
+    if not names:
+        return ""
+    rest = "a part of it there would not lower the cost" if has_plan else "there is no plan for all that is asked"
+    return f"not used: too few for {' or '.join(names)} alone; {rest}"
 
 
 def _impossible(candidates: Candidates, thing: _Thing) -> str:

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from planner.plan.model.workloads import Allocation, Workload
 
 
+NOT_NEEDED = "the others are not needed"  # of owned machines that are idle beside those in use
+
+
 def rows_of(workload: Workload) -> Sequence[Allocation]:
     """The allocations of a workload of either kind, one type for all of them."""
     return workload["allocations"]

@@ -27,7 +27,7 @@ from planner.plan.rows.place import usd
 from planner.plan.rows.pool_use import on_demand_price
 from planner.plan.rows.run import split_document
 from planner.plan.rows.switched import switched_reasons
-from planner.units import format_duration, format_money
+from planner.units import format_duration, format_money, format_number
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import Point, ServingAllocation, ServingLayout
@@ -266,7 +266,8 @@ def _reserved_reasons(candidates: Candidates, allocations: Sequence[Allocation])
         if price is not None:
             rented = format_money(round(row["count"] * price * row["hours"]))
             priced = f"which would cost {rented} on demand"
-        lines.append(f"runs on {row['count']} nodes of {row['reserved_pool']}, paid for under contracts, {priced}")
+        nodes = f"{row['count']:,} node{'s' * (row['count'] != 1)}"
+        lines.append(f"runs on {nodes} of {row['reserved_pool']}, paid for under contracts, {priced}")
     return list(dict.fromkeys(lines))
 
 
@@ -352,10 +353,10 @@ def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task
 
 def _load_reason(candidates: Candidates, task: Task, row: ServingAllocation) -> str:
     spare = f" + {row['replicas'] - row['replicas_needed']} spare" if row["replicas"] > row["replicas_needed"] else ""
-    users = f"{row['users']:,.6g} users, " if "users" in row else ""
+    users = f"{format_number(row['users'], 6, apart=True)} users, " if "users" in row else ""
     carried = (
         f"{row['replicas_needed']}{spare} replicas of {row['devices_per_replica']} × {row['device']} carry {users}"
-        f"{row['planned_requests_per_s']:.3g} requests/s at peak, {row['load_at_peak']:.0%} of what they can"
+        f"{format_number(row['planned_requests_per_s'])} requests/s at peak, {row['load_at_peak']:.0%} of what they can"
     )
     if row["point"] is None:
         return f"{carried} (limited by {row['binds']})"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from planner.budget.model import AMOUNTS, Budget, CaseMoney, MarginAlone, MarginsCost, Monthly, Totals, What
 from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Column, Grid, Items, columns
 from planner.report.model import ReportDocument
 from planner.report.schedule_view import KINDS
-from planner.units import format_percent
+from planner.units import format_money, format_percent, parse_money
+
+ROUNDED = "each amount is rounded by itself, so that sums may miss by a dollar: -o json has them whole"
 
 _SHOWN: dict[What, str] = {"training": "Training", "serving": "Serving", "unused": "Unused", "committed": "Committed",
           "variable": "Variable", "total": "Total", "contingency": "Contingency"}  # fmt: skip
@@ -52,8 +56,26 @@ def month_grid(plan: PlanDocument, budget: Budget) -> Grid:
         notes.append(f"{_head(budget, 'contingency')}: contingency, beside the total")
     if any(month["after_horizon"] for month in budget["months"]):
         notes.append("* after the horizon")
+    by_month = [([month[AMOUNTS[key]] for month in budget["months"]], budget["totals"][AMOUNTS[key]]) for key in shown]
+    kinds: tuple[What, ...] = ("training", "serving", "unused")
+    both = [
+        ([row[AMOUNTS[key]] for key in kinds], row["total_microusd"]) for row in (*budget["months"], budget["totals"])
+    ]
+    notes += [ROUNDED] if any(misses(*one) for one in (*by_month, *both)) else []
     return Grid(columns=(Column(head="Budget"), *(Column(head=head, right=True) for head in heads)), rows=rows,
                 notes=tuple(notes))  # fmt: skip
+
+
+def misses(parts: Sequence[int], whole: int) -> bool:
+    """Whether amounts as they are printed add up to something else than their sum as it is printed.
+
+    Parameters
+    ----------
+    parts, whole
+        Amounts, and their sum.  [micro-USD]
+    """
+    *printed, total = (parse_money(format_money(one), rates=None) for one in (*parts, whole))
+    return sum(printed) != total
 
 
 def _is_shown(budget: Budget, key: What) -> bool:
@@ -83,7 +105,7 @@ def year_grid(plan: PlanDocument, budget: Budget) -> Grid:
         [f"{year['label']} ({year['first_month']} to {year['last_month']})", *_amounts(plan, year, shown)]
         for year in budget["fiscal_years"]
     ]
-    first = Column(head=f"Fiscal year from {budget['fiscal_year_start']}")
+    first = Column(head=f"Fiscal year from {budget['fiscal_year_start'].capitalize()}")
     return Grid(columns=(first, *(Column(head=head, right=True) for head in heads)), rows=rows)
 
 
@@ -93,7 +115,9 @@ def workload_grid(plan: PlanDocument, budget: Budget) -> Grid:
         [row["workload"] or "nobody", _kind(row["kind"]), _money(plan, row), _share(budget, row)]
         for row in budget["by_workload"]
     ]
-    return Grid(columns=columns("Cost of", "Paid", ">Total", ">Share"), rows=rows)
+    parts = [row["total_microusd"] for row in budget["by_workload"]]
+    notes = (ROUNDED,) if misses(parts, budget["totals"]["total_microusd"]) else ()
+    return Grid(columns=columns("Cost of", "Paid", ">Total", ">Share"), rows=rows, notes=notes)
 
 
 def _kind(kind: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from planner import units
 from planner.report import rows as lists
 from planner.report.rows import Field
+from planner.units import format_number as number
 
 _SHOWN = 40
 
@@ -56,7 +57,7 @@ def _layout(row: Mapping[str, Any]) -> str:
 
 def _load(row: Mapping[str, Any]) -> str:
     if row["replicas"]:
-        return f"{row['users']:.3g} users" if row.get("users") else f"{row['requests_per_s']:.3g} req/s"
+        return f"{number(row['users'])} users" if row.get("users") else f"{number(row['requests_per_s'])} req/s"
     late = row.get("hours_p90")
     return f"{row['hours']:,.1f} h" + (f" ({late:,.1f} at p90)" if late and late != row["hours"] else "")
 

@@ -12,6 +12,7 @@ from planner.plan.model.workloads import ServingWorkload
 from planner.report import serving_words as serving
 from planner.report.blocks import Block, Grid, Items, columns
 from planner.report.explain_training import memory_terms, terms_grid
+from planner.units import format_number as number
 
 _PERCENTILES: Final = ("mean", "p50", "p90", "p95", "p99")
 
@@ -20,7 +21,7 @@ def serving_blocks(workload: ServingWorkload, row: ServingAllocation) -> list[Bl
     """The blocks of one row."""
     sources = workload["term_sources"]["time"]
     point = row["point"]
-    title = "Time of one decode step" + (f" of {point['sequences']:.3g} sequences" if point else "")
+    title = "Time of one decode step" + (f" of {number(point['sequences'])} sequences" if point else "")
     step = [terms_grid(title, row["decode_terms_s"], serving.seconds, sources)] if row["decode_terms_s"] else []
     predicted = [_load(row, point), _latencies(point), _classes(point)] if point else []
     if not row["memory"]["terms_bytes"]:  # rates given: nothing else is known
@@ -30,27 +31,29 @@ def serving_blocks(workload: ServingWorkload, row: ServingAllocation) -> list[Bl
 
 def rate_line(row: ServingAllocation) -> str:
     """What a replica takes at most."""
-    batch = "" if row["batch"] is None else f", batch {row['batch']:,.4g}"
+    batch = "" if row["batch"] is None else f", batch {number(row['batch'], 4, apart=True)}"
     made = row["output_tokens_per_s_per_replica"]
-    tokens = "" if made is None else f" and {made:,.4g} tokens/s"
-    return f" Rate    {row['replica_requests_per_s']:.4g} requests/s{tokens} a replica{batch}; bound by {row['binds']}"
+    tokens = "" if made is None else f" and {number(made, 4, apart=True)} tokens/s"
+    rate = number(row["replica_requests_per_s"], 4)
+    return f" Rate    {rate} requests/s{tokens} a replica{batch}; bound by {row['binds']}"
 
 
 def _load(row: ServingAllocation, point: Point) -> Block:
     """One replica at the peak that is planned for it."""
     rows = [
-        ["requests", f"{point['requests_per_s']:.4g} /s",
-         f"of {point['capacity_requests_per_s']:.4g} /s within every target; sized by {point['sized_by']}"],
-        ["tokens of a request", f"{point['input_tokens']:,.4g} + {point['output_tokens']:,.4g}",
-         f"{point['output_tokens_per_s']:,.4g} output tokens/s"],
-        ["running sequences", f"{point['sequences']:.3g}",
-         f"of {point['batch_limit']:,.4g} that {point['batch_limit_by'].replace('_', ' ')} allows"],
+        ["requests", f"{number(point['requests_per_s'], 4)} /s",
+         f"of {number(point['capacity_requests_per_s'], 4)} /s within every target; sized by {point['sized_by']}"],
+        ["tokens of a request",
+         " + ".join(number(point[name], 4, apart=True) for name in ("input_tokens", "output_tokens")),
+         f"{number(point['output_tokens_per_s'], 4, apart=True)} output tokens/s"],
+        ["running sequences", number(point['sequences']),
+         f"of {number(point['batch_limit'], 4, apart=True)} that {point['batch_limit_by'].replace('_', ' ')} allows"],
         ["prefill", f"{100 * point['prefill_share']:.3g} %",
          f"of the engine's time; {serving.seconds(point['prefill_s'])} each"],
     ]  # fmt: skip
     if "users" in point:
-        most = f"of {row['replica_users']:,.4g} that it may serve; what they send as often as not:"
-        rows.insert(0, ["users", f"{point['users']:,.4g}", most])
+        most = f"of {number(row['replica_users'], 4, apart=True)} that it may serve; what they send as often as not:"
+        rows.insert(0, ["users", number(point["users"], 4, apart=True), most])
     return Grid(columns=columns("One replica at peak", ">", ""), rows=rows)
 
 

@@ -33,7 +33,7 @@ def _rate(workload: TrainingWorkload, row: TrainingAllocation) -> Block:
         ["work per token", f"{work['flop_per_token'] / 1e9:,.4g} GFLOP", "6 · P + 3 · attention forward  EQ-FLOP-7"],
         ["total", f"{work['flop_count']:.4g} FLOP", f"× {units.format_count(work['tokens'])} tokens{left}"],
         ["rate per device", f"{work['flop_per_s_per_device'] / 1e12:,.4g} TFLOP/s", rate],
-        ["device-hours", f"{per_job:,.6g}", "of one job" if row["jobs"] > 1 else ""],
+        ["device-hours", units.format_number(per_job, 6, apart=True), "of one job" if row["jobs"] > 1 else ""],
         ["wall clock", f"{row['hours']:,.5g} h", f"÷ {row['devices'] // row['jobs']:,} devices, goodput {goodput:.1%}"],
         *_at_confidence(row),
         ["rule of thumb", f"{row['rule_hours']:,.5g} h", "13.3 · tokens · size on the same devices  EQ-RULE-3"],

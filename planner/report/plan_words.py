@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from planner.plan.model.rows import TrainingAllocation
     from planner.plan.model.workloads import Allocation, Alternative, Workload
 
+_ONE = re.compile(r"(?<![0-9.,])1 (device|node|shape|provider)s\b")
 _BAR = 24
 _MONTH_HOURS = 730
 
@@ -412,6 +414,11 @@ def price_row(document: PlanDocument, row: Priced) -> list[str]:
     return [row["shape"], place_of(row), f"{rate} /h", row["price_model"], as_of, row["price_source"]]
 
 
+def one_of(label: str) -> str:
+    """A limit as it is called in plan files, which have a plural of one: "at most 1 shapes of all"."""
+    return _ONE.sub(r"1 \1", label)
+
+
 def limit_row(document: PlanDocument, limit: Limit) -> list[str]:
     """A joint limit with a bar of how much of it is used."""
     share = limit["used"] / limit["bound"] if limit["bound"] else 0.0
@@ -419,7 +426,7 @@ def limit_row(document: PlanDocument, limit: Limit) -> list[str]:
     binding = "  binding" if limit["binding"] else ""
     used, bound = (_amount(document, limit, limit[key]) for key in ("used", "bound"))
     return [
-        limit["label"] or limit["name"],
+        one_of(limit["label"] or limit["name"]),
         used,
         bound,
         "█" * filled + "░" * (_BAR - filled),
@@ -534,7 +541,7 @@ def counted(entries: Sequence[Reason]) -> str:
 
 def conflict_row(member: Conflict) -> list[str]:
     """A member of a conflict: a limit, or a workload that must run."""
-    asks = "must run" if member["label"] == member["name"] else member["label"]
+    asks = "must run" if member["label"] == member["name"] else one_of(member["label"])
     return [member["name"], asks, member["place"]]
 
 

@@ -6,6 +6,7 @@ is counted, and the last lines say how to see it. Rendered from the document alo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY = 30, 25, 60
 WIDTH = 80
 _IN_FULL = 4  # workloads with lines of their own
 _SHOWN_WARNINGS, _SHOWN_WAYS = 3, 3
+_IN_THE_WAY = ("--set '", " positions of ", "did you mean ")  # of warnings
+_LOADS = re.compile(r"serving\[\d+\]\.(qpm|requests|users)")
 
 
 def screen_blocks(
@@ -171,11 +174,15 @@ def advised(advice: Sequence[Advice]) -> Block:
 
 
 def _enough(facts: Infeasible) -> list[WayOut]:
-    """Limits whose change alone is enough, the cheapest first."""
-    return sorted(
+    """Changes each of which alone is enough, the cheapest first; the last that is shown is a fleet asked for less."""
+    alone = sorted(
         (way for way in facts["ways_out"] if way["to"] is not None),
         key=lambda way: (way["cost_microusd"] is None, way["cost_microusd"] or 0),
     )
+    less = [way for way in alone if _LOADS.fullmatch(way["limit"])]
+    others = [way for way in alone if way not in less]
+    first = others[: _SHOWN_WAYS - bool(less)]
+    return [*first, *less, *others[len(first) :]]
 
 
 def ways_out_said(document: PlanDocument, facts: Infeasible) -> Said:
@@ -202,15 +209,16 @@ def _in_the_way(document: PlanDocument, facts: Infeasible) -> Said:
     alone = _enough(facts)
     left = len(facts["ways_out"]) - min(len(alone), _SHOWN_WAYS)
     conflict = [
-        limit_name(document, one["name"]) + (f" ({one['label']})" if one["label"] != one["name"] else " must run")
+        limit_name(document, one["name"])
+        + (f" ({words.one_of(one['label'])})" if one["label"] != one["name"] else " must run")
         for one in facts["conflict"]
     ]
     notes = [(f"{name}: {words.missed(reasons[0])}",) for name, reasons in facts["workloads"].items() if reasons]
     if conflict:
         head = "cannot hold together" + (", and would without any one of them" if facts["minimal"] else "")
         notes.append((f"{head}: {'; '.join(conflict)}",))
-    # What was not weighed, and how it would be; and requests that no machine would take
-    notes += [(one,) for one in said.matters(document) if "--set '" in one or " positions of " in one]
+    # What was not weighed, and how it would be; requests that no machine would take; and what may be misspelt
+    notes += [(one,) for one in said.matters(document) if any(word in one for word in _IN_THE_WAY)]
     more = [f"{said.counted(left, 'other limit')} tried"] if left else []
     more += ["changes of several together"] if facts["combined"] and alone else []
     if more:

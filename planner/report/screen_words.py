@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from planner.plan.parts import most_at_once, rows_of, spent_on
+from planner.plan.parts import NOT_NEEDED, most_at_once, rows_of, spent_on
 from planner.plan.proof import is_proven
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
 from planner.report.plan_words import Held
+from planner.units import format_number as number
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import ServingAllocation
@@ -337,7 +338,11 @@ def _served(workload: ServingWorkload) -> str:
     replicas = counted(needed, "replica") + (f" and {spare} spare" if spare > 0 else "")
     splits = more_of([split_in_words(row) for row in rows])
     served = workload["fleet"].get("users")
-    users = f"{served['users']:,.6g} users, {served['requests_per_s']:.3g} requests/s · " if served else ""
+    users = (
+        f"{number(served['users'], 6, apart=True)} users, {number(served['requests_per_s'])} requests/s · "
+        if served
+        else ""
+    )
     return f"{users}{replicas} · {splits} · {in_short(workload)}"
 
 
@@ -362,12 +367,18 @@ def _latency(workload: ServingWorkload) -> str:
 
 
 def matters(document: PlanDocument) -> list[str]:
-    """Warnings: what is owned and idle, then of workloads; a fleet without any target is one, too."""
-    idle = [
-        f"owned {one['name']}: {one['text']}"
+    """Warnings: what is owned and idle, then of workloads; a fleet without any target is one, too.
+
+    Of a group that is used in part the rest is told; last where nothing is rented beside it.
+    """
+    owned = [
+        (f"owned {one['name']}: {one['text']}", not one["used"])
         for one in document.get("named", [])  # plans of earlier releases have none
-        if one["place"].startswith("hardware.owned") and not one["used"]
+        if one["place"].startswith("hardware.owned") and not (one["used"] and "; " not in one["text"])
     ]
+    owned.sort(key=lambda one: not one[1])
+    spare = [text for text, _ in owned if text.endswith(NOT_NEEDED)]
+    idle = [text for text, _ in owned if text not in spare]
     found = words.merged(document, document["warnings"])
     names = tuple(f"{workload['name']}" for workload in document["workloads"])
     without = [
@@ -376,7 +387,8 @@ def matters(document: PlanDocument) -> list[str]:
         if workload["kind"] == "serving" and workload["allocations"] and not workload["demand"]["targets_s"]
     ]
     told = [text for text in found if text.startswith(names)]
-    return [*idle, *_one_kind(document), *told, *_together(without), *(text for text in found if text not in told)]
+    rest = [text for text in found if text not in told]
+    return [*idle, *_one_kind(document), *told, *_together(without), *rest, *spare]
 
 
 def _one_kind(document: PlanDocument) -> list[str]:

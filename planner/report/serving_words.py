@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from planner import units
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, columns
+from planner.units import format_number as number
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import Availability, Point, ServingAllocation, ServingTier
@@ -133,8 +134,8 @@ def simulation_block(document: PlanDocument) -> Block:
         for metric, key in _SIMULATED
     ]  # fmt: skip
     rows += [
-        [one["workload"], one["device"], f"requests/s of {one['users']:,} users", f"{one['requests_per_s']:.4g}",
-         f"{stated[one['workload'], one['offer']]['requests_per_s']:.4g}"]
+        [one["workload"], one["device"], f"requests/s of {one['users']:,} users", number(one['requests_per_s'], 4),
+         number(stated[one['workload'], one['offer']]['requests_per_s'], 4)]
         for one in document.get("simulation") or ()
         if "users" in one
     ]  # fmt: skip
@@ -155,9 +156,9 @@ def price_lines(document: PlanDocument, workload: ServingWorkload) -> Iterator[s
         return  # what its nodes cost stands under the contracts
     if users := fleet.get("users"):
         yield (
-            f" Users  {workload['name']} {users['users']:,.6g} at the peak, who think for "
+            f" Users  {workload['name']} {number(users['users'], 6, apart=True)} at the peak, who think for "
             f"{units.format_duration(users['think_time_s'])} and are answered in {seconds(users['response_s'])} on "
-            f"average: {users['requests_per_s']:.4g} requests/s"
+            f"average: {number(users['requests_per_s'], 4)} requests/s"
         )
     yield f" $ per 1M output tokens  {workload['name']} {mean:,.2f} at mean load, {full:,.2f} at full load"
     api = fleet["api"]
@@ -167,7 +168,8 @@ def price_lines(document: PlanDocument, workload: ServingWorkload) -> Iterator[s
     cheaper = "dearer" if 1e6 * api["cost_usd"] > workload["cost_microusd"] else "cheaper"
     yield (
         f" API at {api['price']}  {workload['name']} {api['usd_per_million_output_tokens']:,.2f} per 1M output tokens, "
-        f"{cost} for the same requests: {cheaper}; even at {api['break_even_requests_per_s']:.3g} requests/s on average"
+        f"{cost} for the same requests: {cheaper}; even at "
+        f"{number(api['break_even_requests_per_s'] or 0.0)} requests/s on average"
     )
 
 

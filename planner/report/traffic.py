@@ -9,6 +9,7 @@ from planner import units
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Lines, columns
 from planner.traffic.facts import TrafficDocument
+from planner.units import format_number as number
 
 _BARS = "▁▂▃▄▅▆▇█"
 _LENGTHS: Final = ("mean", "p50", "p90", "p95", "p99", "max")
@@ -71,7 +72,8 @@ def _head(document: TrafficDocument) -> tuple[str, ...]:
     rate, peak = document["requests_per_s"], document["peak_factor"]
     return (
         f"{document['file']} · {document['requests']:,} requests in {units.format_duration(document['seconds'])}",
-        f"rate {rate:.4g} requests/s, {document['requests_per_minute']:.4g} a minute · peak {peak:.3g} × the mean "
+        f"rate {number(rate, 4)} requests/s, {number(document['requests_per_minute'], 4)} a minute · "
+        f"peak {peak:.3g} × the mean "
         f"({document['peak_of']})",
         f"burstiness {document['arrival_variability']:.2f} (squared variation of the gaps, the profile removed; "
         "1 = Poisson)",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from planner import units
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, columns
+from planner.units import format_number as number
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Change, Combined, Infeasible, WayOut
@@ -90,5 +91,5 @@ def change(way: Change) -> str:
 def _together(document: PlanDocument, together: Combined) -> Block:
     rows = [[limit_name(document, one["limit"]), change(one), how(one)] for one in together["changes"]]
     proven = "the least loosening in all" if together["proven"] else "not proven least"
-    note = f"then {words.money(document, together['cost_microusd'])}; {100 * together['loosening']:.3g} %, {proven}"
+    note = f"then {words.money(document, together['cost_microusd'])}; {number(100 * together['loosening'])} %, {proven}"
     return Grid(columns=columns("Together", "Change", "How"), rows=rows, notes=(note,))

@@ -140,7 +140,12 @@ def _item(node: Node, rest: str, steps: Sequence[str | int], key: Node) -> tuple
         return int(match.group(1) or match.group(2)), rest[match.end() :]
     where = ".".join(str(step) for step in steps)
     step = rest.split(".")[0]
-    raise _nowhere(key, f"{where}.{rest}", step, list(names) or [f"[{i}]" for i in range(min(len(node.value), 5))])
+    raise _nowhere(
+        key,
+        f"{where}{'.' * (not rest.startswith('['))}{rest}",
+        step,
+        list(names) or [f"[{i}]" for i in range(min(len(node.value), 5))],
+    )
 
 
 def _names(node: Node) -> dict[str, int]:

@@ -124,7 +124,7 @@ class Data(Part):
 
     name: Name | None = Field(None, description="of the data set; left out: the job's own")
     size_bytes: Size = Field(alias="size", description="size of the data set")
-    at: Pattern = Field(description="provider/region, such as gcp/us-central1, or a place of your own")
+    at: Pattern = Field(description="provider/region, such as gcp/us-central1; where you own machines, owned/REGION")
     residency: Many[Pattern] = Field((), description="regions that it may be copied to; left out: all")
     egress_usd_per_gb: TransferPrice | None = Field(
         None, alias="egress", description="price of moving it out of its place; else the catalog's"
@@ -138,7 +138,9 @@ class Data(Part):
     def _one_place(cls, at: str) -> str:
         provider, _, region = at.partition("/")
         if not provider or not region or set(at) & set("*?[]!"):
-            refuse("wrong-type", f"{FIELD} is '{at}', which is not a provider and a region", "write gcp/us-central1")
+            own = f"write owned/{at} where you own machines there, or gcp/us-central1" if provider == at else ""
+            hint = own or "write gcp/us-central1, or owned/REGION where you own machines"
+            refuse("wrong-type", f"{FIELD} is '{at}', which is not a provider and a region", hint)
         return at
 
     @property

@@ -36,9 +36,9 @@ def checked_workers(workers: int) -> int:
     UsageError
         There can be none of them, or not as many.
     """
-    if not 1 <= workers <= MOST_WORKERS:
-        raise UsageError.of("out-of-range", f"{workers} workers", hint=f"from 1 to {MOST_WORKERS:,}")
-    return workers
+    if not isinstance(workers, int | float) or not 1 <= workers <= MOST_WORKERS or workers != int(workers):
+        raise UsageError.of("out-of-range", f"{workers} workers", hint=f"a whole number from 1 to {MOST_WORKERS:,}")
+    return int(workers)
 
 
 def in_turn(answer: Answer, questions: Iterable[Asked]) -> Iterator[tuple[int, Answered]]:

@@ -13,6 +13,7 @@ from planner.units.formatting import (
     format_duration,
     format_money,
     format_money_rate,
+    format_number,
     format_percent,
     format_rate_bytes,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "format_duration",
     "format_money",
     "format_money_rate",
+    "format_number",
     "format_percent",
     "format_rate_bytes",
     "parse_bytes",

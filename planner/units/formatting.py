@@ -90,6 +90,24 @@ def format_percent(share: float, *, exact: bool = False) -> str:
     return f"{_digits(share * 100)} %"
 
 
+def format_number(number: float, digits: int = 3, *, apart: bool = False) -> str:
+    """A bare number for people, never with an exponent above zero: "0.57", "1234", "38,900".
+
+    Parameters
+    ----------
+    number
+        It has no unit, or one that is written behind it.
+    digits
+        That are significant.
+    apart
+        Whether thousands are set apart below ten to the power of `digits`, too.
+    """
+    rounded = float(f"{number:.{digits}g}")
+    if abs(rounded) >= 10**digits:
+        return f"{rounded:,.0f}"
+    return f"{number:,.{digits}g}" if apart else f"{number:.{digits}g}"
+
+
 def _digits(number: float) -> str:
     """Three significant digits without exponent: 0.57, 8.03, 20.3, 1234."""
     if number == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -15,7 +16,9 @@ from planner import api
 from planner.candidates import evaluated
 from planner.candidates.search import Candidates
 from planner.cli.main import main
+from planner.errors import UsageError
 from tests.tiers import sampled
+from tests.worlds import catalog, job, scenario
 
 ROOT = Path(__file__).parents[2]
 LLAMA, PORTFOLIO = ROOT / "scenarios" / "llama.yaml", ROOT / "scenarios" / "portfolio.yaml"
@@ -176,3 +179,34 @@ def test_a_plan_file_is_asked_further_with_its_ways_listed_once(
     with pytest.raises(SystemExit) as ended:
         main()
     assert (ended.value.code, listed) == (0, ["gpt2-xl"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"seed": 1.5}, "the seed is 1.5; it must be a whole number from 0 to 2,147,483,647"),
+        ({"seed": True}, "the seed is True; it must be a whole number"),
+        ({"seed": float("nan")}, "the seed is nan; it must be a whole number"),
+        ({"threads": "2"}, "threads is '2'; it must be a whole number from 1"),
+        ({"best": 1.5}, "best is 1.5; it must be a whole number"),
+        ({"best": -1}, "best is -1; it must be a whole number from 0"),
+        ({"within": "5%"}, "within is '5%'; it must be a number, at least 0"),
+        ({"gap": "x"}, "the gap is 'x'; it must be a number, at least 0 and at most 1"),
+        ({"tie_tolerance": "x"}, "the tie tolerance is 'x'; it must be a number"),
+        ({"time_limit_s": "5 s"}, "a time limit is '5 s'; it must be seconds"),
+        ({"workers": 1.5}, "1.5 workers"),
+    ],
+)
+def test_what_is_no_number_that_can_be_asked_for_is_refused_in_a_sentence(asked: dict[str, Any], said: str) -> None:
+    """They ended in a TypeError, or in a plan that its own verifier refused: no plan has such a leaf."""
+    with pytest.raises(UsageError, match=re.escape(said)):
+        api.solve(scenario([job(deadline="2 h")]), catalog(), **asked)
+
+
+def test_whole_floats_are_taken_for_whole_numbers() -> None:
+    plan, world = scenario([job(deadline="2 h")]), catalog()
+    as_floats = api.solve(plan, world, seed=1.0, threads=1.0, best=2.0, workers=1.0)  # type: ignore[arg-type]
+    assert as_floats.to_json() == api.solve(plan, world, seed=1, threads=1, best=2).to_json()
+    question = api.grid("training.job.tokens=1B,2B")
+    one = api.sweep(api.session(plan, world), question, workers=1.0, borders=1.0)  # type: ignore[arg-type]
+    assert one.document == api.sweep(api.session(plan, world), question, borders=1).document

@@ -234,7 +234,7 @@ MEMORY = [
 ]
 
 
-@pytest.mark.parametrize("name", ["dgx-h100", "onprem/dgx-h100", "aws/p5.48xlarge"])
+@pytest.mark.parametrize("name", ["dgx-h100", "onprem/dgx-h100", "aws/p5.48xlarge", "p5.48xlarge"])
 def test_a_machine_that_is_asked_for_as_a_device_is_told_its_device(catalog: Catalog, name: str) -> None:
     with pytest.raises(InputError) as caught:
         one_device(catalog, name)

@@ -6,10 +6,14 @@ import csv
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pytest
 
+from planner import api
+from planner.api import checking, sessions
+from planner.candidates.search import Candidates
 from tests.cli.conftest import Run
 from tests.verified import follow_schema
 
@@ -84,3 +88,26 @@ def test_margins_of_a_scenario_together_and_one_by_one(run: Run, small: Path) ->
 def test_a_workbook_is_no_text(run: Run, small: Path) -> None:
     answer = run("report", "small.yaml", "-o", "xlsx", "--out", "-")
     assert (answer.code, answer.out) == (2, "")
+
+
+def test_a_report_of_a_plan_file_lists_its_ways_once(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check, the margins and the savings each listed every way of the scenario anew."""
+    anew: list[str] = []
+    for module in (checking, sessions):
+        name = "enumerate_candidates" if module is checking else "_enumerate"
+        listed = getattr(module, name)
+
+        def counted(plan: Any, *args: Any, listed: Any = listed, **more: Any) -> Candidates:
+            anew.extend([] if more.get("known") is not None else [plan.name])
+            return listed(plan, *args, **more)  # type: ignore[no-any-return]
+
+        monkeypatch.setattr(module, name, counted)
+    file = tmp_path / "llama.plan.json"
+    assert run("solve", "llama", "--out", str(file)).code == 0
+    for source in (str(file), "llama"):
+        anew.clear()
+        assert run("report", source, "--margins", "-o", "md").code == 0
+        assert anew == ["llama"], source
+    anew.clear()
+    api.report(file, margins=True, savings=True)
+    assert anew == ["llama"]

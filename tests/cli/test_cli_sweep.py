@@ -140,6 +140,31 @@ def test_refused_questions_end_with_a_code(run: Run, here: Path) -> None:
     assert (some.code, "1 without an answer" in some.out) == (5, True)
 
 
+@pytest.mark.parametrize(
+    ("over", "code", "said"),
+    [
+        ("training.gpt2-x.deadline=20d,60d", 3, "did you mean 'gpt2-xl'?"),
+        ("training.gpt2-xl.dedline=20d,60d", 3, "did you mean 'deadline'?"),
+        ("price:h900-*=-10%,+10%", 2, "nothing that is offered is meant by 'h900-*'"),
+    ],
+)
+def test_a_key_that_no_question_can_have_is_refused_at_once(
+    run: Run, here: Path, over: str, code: int, said: str
+) -> None:
+    """Each row was refused by itself, at exit code 6, and the journal begun."""
+    answer = run(*SWEEP[:2], "--over", "training.gpt2-xl.tokens=9B,8B", "--over", over)
+    assert (answer.code, answer.out) == (code, "")
+    assert said in " ".join(answer.err.split())
+    assert not list(here.glob("**/*.jsonl"))
+
+
+def test_a_key_that_some_questions_have_is_asked(run: Run, here: Path) -> None:
+    """The second item is there once the list has two."""
+    lists = "limits.sites=[],[{provider: aws, power: 8 MW}]"
+    some = run(*SWEEP[:2], "--over", lists, "--over", "limits.sites[0].power=7 MW,9 MW")
+    assert (some.code, "'limits.sites[0].power' does not exist" in some.out) == (5, True)
+
+
 def test_lines_that_did_not_hold_are_told(run: Run, here: Path) -> None:
     assert run(*SWEEP, "--journal", "j.jsonl").code == 0
     whole = (here / "j.jsonl").read_bytes()

@@ -199,6 +199,41 @@ def test_what_is_owned_and_idle_is_told_first(run: Run, tmp_path: Path) -> None:
     assert first.startswith("owned 4 × dgx-a100-80gb: not used: the cheapest way")
 
 
+def test_a_place_of_data_that_is_misspelt_is_told_where_nothing_fits(run: Run, tmp_path: Path) -> None:
+    """Every machine was said to lack a price of copies, and only -v that nothing stands where the data were said to."""
+    (tmp_path / "rack.yaml").write_text(
+        "schema: plan/v1\nname: rack\n"
+        "hardware: {owned: [{shape: dgx-h100, count: 2, price: $4/h, region: rack-1}], exclude: ['*']}\n"
+        "training: [{name: pre, model: llama-3.1-8b, tokens: 1B, deadline: 30 days,"
+        " data: {size: 1 TB, at: owned/rack-2}}]\n"
+    )
+    screen = " ".join(run("solve", str(tmp_path / "rack.yaml")).out.split())
+    assert "! pre: no machine of the catalog stands at owned/rack-2" in screen
+    assert "did you mean owned/rack-1?" in screen
+
+
+@pytest.mark.parametrize(
+    ("price", "said"),
+    [
+        ("$1/h", "used: 2 of 3 for chat; the others are not needed"),
+        ("$9/h", "used: 1 of 3 for chat; more of them would not lower the cost"),
+    ],
+)
+def test_what_is_owned_and_used_in_part_says_why_the_rest_is_idle(
+    run: Run, tmp_path: Path, price: str, said: str
+) -> None:
+    """One of three machines was in use beside rented ones, and only -v told of the two."""
+    text = (
+        "schema: plan/v1\nname: part\n"
+        f"hardware: {{owned: [{{shape: dgx-h100, count: 3, price: {price}}}], allow: [a100-*]}}\n"
+        "serving: [{name: chat, model: llama-3.1-70b, qpm: 300, input_tokens: 1000, output_tokens: 300,"
+        " slo: {ttft_p95: 2 s}}]\n"
+    )
+    (tmp_path / "part.yaml").write_text(text)
+    screen = " ".join(run("solve", str(tmp_path / "part.yaml")).out.split())
+    assert f"! owned 3 × dgx-h100: {said}" in screen
+
+
 def test_fleets_are_advised_looser_targets_and_told_what_the_error_band_costs(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

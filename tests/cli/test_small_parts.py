@@ -13,6 +13,7 @@ from planner.cli.find import newest_first
 from planner.cli.quantities import money_of, share_of, time_of
 from planner.errors import InputError, UsageError
 from planner.plan.reading import read_plan
+from planner.report.plan_words import one_of
 
 
 @pytest.mark.parametrize(("text", "share"), [("0", 0.0), ("0 %", 0.0), ("99.99 %", 0.9999), ("0.5", 0.5)])
@@ -24,6 +25,19 @@ def test_a_share_is_at_least_nothing(text: str, share: float) -> None:
 def test_a_share_is_below_all(text: str) -> None:
     with pytest.raises(UsageError, match="at least 0 and below 1"):
         share_of(text)
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        ("at most 1 shapes of aws/p5.48xlarge", "at most 1 shape of aws/p5.48xlarge"),
+        ("at most 11 devices of all", "at most 11 devices of all"),
+        ("at most 1 devices", "at most 1 device"),
+    ],
+)
+def test_one_of_a_limit_is_said_as_one(label: str, said: str) -> None:
+    """Plan files have the plural, by which the verifier knows the limit."""
+    assert one_of(label) == said
 
 
 def test_a_time_is_above_nothing() -> None:

@@ -202,6 +202,12 @@ def test_money_rounds_half_to_even() -> None:
         (units.format_count(200e9), "200 B"),
         (units.format_count(8.03e9), "8.03 B"),
         (units.format_count(512), "512"),
+        (units.format_number(0.5678), "0.568"),
+        (units.format_number(999.4), "999"),
+        (units.format_number(38_912), "38,900"),  # never 3.89e+04
+        (units.format_number(1234.5, 4), "1234"),
+        (units.format_number(1234.5, 4, apart=True), "1,234"),
+        (units.format_number(2.5e6, 6), "2,500,000"),
         (units.format_percent(0.74), "74 %"),
         (units.format_percent(0.0123), "1.23 %"),
         (units.format_rate_bytes(3.35e12), "3.35 TB/s"),

@@ -291,6 +291,18 @@ def test_limits_that_cannot_be_met_are_shown_by_their_prices(devices: int, shown
         assert certified_bound(around(infeasible(6)), made) <= 0
 
 
+@pytest.mark.parametrize(("asked", "spare", "shown"), [(21, 0, True), (20, 0, False), (16, 1, True), (15, 1, False)])
+def test_a_fleet_beyond_all_units_that_there_are_is_shown_by_its_requests(asked: int, spare: int, shown: bool) -> None:
+    """Three machines of 5 and one of 5: 20 in all, and 15 after the loss of one; no joint limit could give way."""
+    fleet = Task(name="f", kind="serving", first=0, stop=2, demand_micro_per_s=(asked,), spare_replicas=spare)
+    question = program([fleet], cost=[1, 1], capacity_micro_per_s=[[5], [5]], replicas=[1, 1], max_units=[3, 1])
+    nothing = Solution(status="infeasible", units=ints([0, 0]), flows=np.zeros((2, 1)))  # type: ignore[arg-type]
+    made = certificate_of(around(question), nothing)
+    assert (made is not None) == shown
+    if made is not None:
+        assert certified_bound(around(question), made, 1) == UNMET
+
+
 def test_a_workload_without_a_way_is_shown_by_no_prices_at_all() -> None:
     question = program([Task(name="a", kind="training", first=0, stop=0)], cost=[])
     nothing: Any = {"criterion": "limits", "latest_s": None, "rows": [], "requests": []}

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from planner import api
-from planner.analysis.why.repairs import least_that_works, settings_of
+from planner.analysis.why.repairs import settings_of
 from planner.analysis.why.settings import in_words, stated_limits, written
-from planner.analysis.why.widen import wider_choices
+from planner.analysis.why.widen import least_that_works, wider_choices
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.errors import InputError
@@ -56,7 +56,11 @@ def cost_of(plan: Scenario, world: Catalog, *settings: str) -> int | None:
 
 
 def one_less(plan: Scenario, way: Document) -> str:
-    """The setting of one unit less than a way out."""
+    """The setting of one unit less than a way out; of a load one more."""
+    if way["limit"].startswith("serving"):
+        path, amount = way["setting"].split("=")
+        assert amount.split()[0] == str(way["to"])
+        return f"{path}={amount.replace(str(way['to']), str(way['to'] + 1), 1)}"
     limit = next(one for one in stated_limits(plan) if one.name == way["limit"] and one.unit == way["unit"])
     return limit.setting(way["to"] - 1)
 
@@ -194,6 +198,30 @@ def test_random_scenarios() -> None:
         checked += 1
     assert checked >= cases(4, 12)
     assert ways >= cases(5, 15)
+
+
+@pytest.mark.parametrize(
+    ("asked", "limit", "most"),
+    [({"qpm": 6000}, "serving[0].qpm", 1200), ({"requests": "100 /s"}, "serving[0].requests", 20 * 86_400)],
+)
+def test_a_fleet_that_is_too_large_for_what_is_owned_is_told_what_that_carries(
+    asked: Document, limit: str, most: int
+) -> None:
+    """Two machines carry ten requests/s each, and a hundred are asked: ten machines do, or a fifth of the load."""
+    too_large = {key: value for key, value in fleet().items() if key != "qpm"} | asked
+    hardware = {"exclude": ["*"], "owned": [{"shape": "north/one", "count": 2, "price": "$1/h"}]}
+    plan = scenario([], [too_large], hardware=hardware)
+    facts = solved(plan, catalog())["infeasible"]
+    assert {one["limit"]: one["to"] for one in facts["ways_out"]} == {"hardware.owned[0]": 10, limit: most}
+    assert [one["label"] for one in facts["conflict"]] == ["fleet", "2 owned north/one"]
+    assert check_ways_out(plan, catalog(), facts) == 2
+
+
+def test_owned_machines_are_called_so_in_a_conflict_where_no_way_counts_them() -> None:
+    """Nothing is on time, so that no row of owned machines is left."""
+    hardware = {"exclude": ["*"], "owned": [{"shape": "north/one", "count": 1, "price": "$1/h"}]}
+    facts = solved(scenario([job(deadline="3000 s")], hardware=hardware), catalog())["infeasible"]
+    assert [one["label"] for one in facts["conflict"]] == ["job", "50 min", "1 owned north/one"]
 
 
 def test_a_plan_needs_no_repairs() -> None:
@@ -483,6 +511,7 @@ def test_why_not_machines_that_are_owned() -> None:
     dear, chosen = asked.why_not("plain")
     assert (dear["device"], dear["state"]) == ("2 × plain (hardware.owned[0])", "dearer")
     assert (chosen["device"], chosen["state"]) == ("2 × plain (attic)", "chosen")
+    assert [asked.why_not(name) for name in ("hardware.owned[0]", "2 × plain (attic)")] == [[dear], [chosen]]
     assert dear["break_even_usd_per_device_hour"] == pytest.approx(0.5, rel=1e-6)
     assert [row["offer"].split(":")[1] for row in dear["rows"]] == ["0"]
     document = solved(asked.scenario, world)
@@ -497,6 +526,18 @@ def test_why_not_machines_that_are_owned_and_too_small() -> None:
     (entry,) = api.why_not(scenario([job(deadline="2 h")], hardware=hardware), "onprem/old", world)
     assert entry["state"] == "impossible"
     assert [miss.partition(":")[0] for miss in entry["misses"]] == ["memory"]
+
+
+def test_why_not_a_device_beside_others_that_are_owned() -> None:
+    """What the owned machines of another device lack was told of it; and of its own the network before the memory."""
+    small = {"memory_bytes": GIB, "reserved_memory_bytes": 0}
+    shapes = [shape(), shape("onprem/rig", "old", inter_node_bytes_per_s_per_device=None)]
+    world = catalog([device(), device("old", **small), device("other", **small)], shapes)
+    hardware = {"allow": ["plain"], "owned": [{"shape": "rig", "count": 2, "price": "$0/h"}]}
+    (mine,) = api.why_not(scenario([job(deadline="2 h")], hardware=hardware), "old", world)
+    assert [miss.partition(":")[0] for miss in mine["misses"]] == ["memory", "network-unknown"]
+    (other,) = api.why_not(scenario([job(deadline="2 h")], hardware=hardware), "other", world)
+    assert [miss.partition(":")[0] for miss in other["misses"]] == ["the catalog has no offer of it"]
 
 
 def test_why_not_an_unknown_device() -> None:

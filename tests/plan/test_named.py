@@ -40,6 +40,25 @@ def test_owned_machines_of_a_reference_design_work_together() -> None:
     assert not api.verify(document)
 
 
+@pytest.mark.parametrize(
+    ("hardware", "rest"),
+    [
+        ({"exclude": ["*"]}, "there is no plan for all that is asked"),
+        ({}, "a part of it there would not lower the cost"),
+    ],
+)
+def test_owned_machines_that_are_too_few_for_a_fleet_are_said_to_be(hardware: dict[str, Any], rest: str) -> None:
+    """They were said to lack memory, as some layouts on them do."""
+    asked = scenario(
+        [],
+        [fleet(qpm=60_000, throughput=None, model="llama-3.1-8b", input_tokens=1000, output_tokens=100)],
+        hardware={"allow": ["h100-sxm-80gb"], "owned": [{"shape": "dgx-h100", "count": 1, "price": "$90/h"}]}
+        | hardware,
+    )
+    said = line_of(api.solve(asked).document, "hardware.owned[0]")["text"]
+    assert said == f"not used: too few for fleet alone; {rest}"
+
+
 def test_what_owned_machines_come_too_late_for_is_no_cheaper_way() -> None:
     """One of two, there for the last 14 days, takes 14.1: it was told to cost less, what is shared keeping it away."""
     asked = scenario(
@@ -345,3 +364,18 @@ def test_contracts_of_ones_own_are_used_or_told_why_not() -> None:
     assert dear["text"] == "not used: no plan with it that costs less was found (from $17,520 a shape for 12 months)"
     assert cheap["used"]
     assert api.verify(document, own) == []
+
+
+@pytest.mark.parametrize(("periods", "told"), [({"periods": "1 month", "begin": "2027-01-01"}, True), ({}, False)])
+def test_fleets_that_a_calendar_keeps_apart_are_told_what_they_would_share(periods: dict[str, Any], told: bool) -> None:
+    """Two small fleets took two nodes in place of one, without a word; and were said to be so many for their errors."""
+    small = {"model": "llama-3.1-8b", "input_tokens": 1500, "output_tokens": 300, "slo": {"ttft_p95": "1 s"}}
+    fleets = [fleet(name, qpm=60, throughput=None, target_load=0.8, **small) for name in ("chat", "code")]
+    owned = {"shape": "dgx-h100", "count": 3, "price": "$4/h"}
+    document = api.solve(scenario([], fleets, hardware={"exclude": ["*"], "owned": [owned]}, **periods)).document
+    said = (
+        "chat and code have nodes of their own, since fleets share none beside a calendar: 2 of "
+        "owned:0:onprem/dgx-h100, where their load alone fills 1"
+    )
+    assert any(said in text for text in document["warnings"]) == told
+    assert not any("are there for the error of the prediction" in text for text in document["warnings"])

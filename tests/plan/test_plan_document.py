@@ -159,6 +159,14 @@ def test_the_best_plan_of_one_kind_is_found_though_its_columns_were_pruned() -> 
     assert alone["single_kind"] is None
 
 
+def test_the_best_plan_of_one_kind_may_be_of_what_is_owned() -> None:
+    """Its device was not among those that may be rented, so that the verifier refused a plan of our own."""
+    hardware = {"allow": "lean", "owned": [{"shape": "south/sound", "count": 9, "price": "$3/h"}]}
+    document = solved(scenario([job(deadline="2 h")], [fleet(spare_replicas=1)], hardware=hardware), two_kinds())
+    assert document["single_kind"]["device"] == "sound"
+    assert not api.verify(document, two_kinds())
+
+
 def test_the_best_plan_of_one_kind_keeps_to_the_limits() -> None:
     limited = scenario([job(deadline="2 h")], [fleet(spare_replicas=1)], limits={"budget": "$4382"})
     assert solved(limited, two_kinds())["single_kind"] is None
@@ -188,6 +196,14 @@ def test_an_infeasible_plan_says_why() -> None:
     dear = solved(*CASES["too dear"])
     assert dear["infeasible"]["workloads"] == {}
     assert {"limits.budget"} <= {entry["name"] for entry in dear["infeasible"]["conflict"]}
+
+
+def test_rules_of_thumb_say_large_numbers_in_full() -> None:
+    """40,000 devices were 3.9e+04."""
+    large = scenario([job(tokens="50T", deadline="240 months")], [fleet(qpm=6_000_000)])
+    texts = [one["text"] for workload in solved(large, catalog())["workloads"] for one in workload["cross_check"]]
+    assert any("6,000,000 QPM" in text for text in texts)
+    assert not any("e+" in text for text in texts), texts
 
 
 def test_without_a_plan_no_rule_of_thumb_is_told_of_its_rate() -> None:

@@ -217,11 +217,18 @@ def test_options_of_the_scenario_hold_unless_others_are_asked_for(
     assert budget_of(document, shipped, fiscal_year_start="july")["fiscal_year_start"] == "july"
 
 
-@pytest.mark.parametrize("asked", [{"contingency": 1.5}, {"contingency": -0.1}, {"fiscal_year_start": "smarch"}])
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"contingency": 1.5}, "report.contingency is '1.5'; it must be a share from 0 to 1"),
+        ({"contingency": -0.1}, "report.contingency is '-0.1'; it must be a share from 0 to 1"),
+        ({"fiscal_year_start": "smarch"}, "report.fiscal_year_start is 'smarch'; it must be the name of a month"),
+    ],
+)
 def test_unusable_options_are_refused(
-    asked: dict[str, Any], sample: Callable[[str], Document], shipped: Catalog
+    asked: dict[str, Any], said: str, sample: Callable[[str], Document], shipped: Catalog
 ) -> None:
-    with pytest.raises(InputError, match="'report' is not usable"):
+    with pytest.raises(InputError, match=said):
         budget_document(sample("llama"), shipped, **asked)
 
 

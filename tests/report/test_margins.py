@@ -62,6 +62,20 @@ def test_all_margins_together_cost_less_than_their_sum() -> None:
     assert "need not be" in found["notes"][0]
 
 
+def test_margins_of_a_plainer_plan_are_those_of_the_cheapest() -> None:
+    """Less what the cheapest plan without margins costs, the plainer layout would count as a margin."""
+    asked = scenario([], [fleet("one", qpm=6000, spare_replicas=1)])
+    document = solved(asked)
+    cheapest = document["summary"]["cost_microusd"]
+    plainer = {**document, "summary": {**document["summary"], "cost_microusd": cheapest * 101 // 100}}
+    plainer["plain"] = {
+        "within": 0.02, "cheapest_microusd": cheapest, "cheapest_usd": cheapest / 1e6, "above": 0.01, "workloads": []
+    }  # fmt: skip
+    found = api.margins(asked, world(), plan=plainer)
+    assert found["together_microusd"] == api.margins(asked, world(), plan=document)["together_microusd"]
+    assert found["notes"] == ["held against the cheapest plan, $8,030, not the plainer one"]
+
+
 def test_margins_of_a_job_are_those_of_a_plan_at_the_median(tmp_path: Path) -> None:
     """Against `summary.margins` of a plan, which is worked out in another way."""
     file = tmp_path / "job.yaml"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import io
 import json
@@ -15,6 +16,7 @@ from markdown_it import MarkdownIt
 
 from planner import api
 from planner.catalog.model import Catalog
+from planner.report.budget_view import ROUNDED, misses, workload_grid
 from planner.report.metered import metered_hours
 from planner.report.report import FOLDED, render_report
 from planner.report.report_document import report_document
@@ -239,3 +241,19 @@ def test_suggested_changes_are_round_and_enough(setting: str, text: str, unit: s
 )
 def test_a_latency_near_a_second_is_no_power_of_ten(value_s: float | None, text: str) -> None:
     assert seconds(value_s) == text
+
+
+def test_amounts_that_miss_their_sum_are_said_to_be_rounded(reports: dict[str, Document]) -> None:
+    """Three of $100.40 and their sum, $301.20: printed as 100, 100, 100 and 301."""
+    assert misses([100_400_000] * 3, 301_200_000)
+    assert not misses([100_400_000, 100_100_000], 200_500_000)
+    report = copy.deepcopy(reports["portfolio"])
+    row, *others = report["budget"]["by_workload"]
+    total = report["budget"]["totals"]["total_microusd"]
+    row["total_microusd"] = total - sum(one["total_microusd"] for one in others)
+    for one in report["budget"]["by_workload"]:
+        one["total_microusd"] = round(one["total_microusd"], -6)
+    report["budget"]["totals"]["total_microusd"] = sum(one["total_microusd"] for one in [row, *others])
+    assert not workload_grid(report["plan"], report["budget"]).notes
+    report["budget"]["totals"]["total_microusd"] += 1_000_000
+    assert workload_grid(report["plan"], report["budget"]).notes == (ROUNDED,)

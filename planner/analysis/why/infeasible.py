@@ -52,7 +52,7 @@ def infeasibility(candidates: Candidates, search: Search, **options: Any) -> Inf
 def misses(candidates: Candidates, name: str) -> list[str]:
     """Why each kind of way was dropped, with the one that came nearest; what came furthest before it was is first."""
     drops = [drop for drop in candidates.ledgers[name] if drop.what != "offers" or drop.nearest]
-    drops.sort(key=lambda drop: drop.reason not in FITTED)
+    drops.sort(key=lambda drop: (drop.reason not in FITTED, drop.what == "counts"))  # counts alone: at best, unsplit
     lines = [f"{drop.reason}: {drop.nearest}" for drop in drops if drop.nearest]
     refused = [f"{drop.count} offers: {drop.reason}" for drop in candidates.ledgers[name] if drop.what == "offers"]
     return [*lines, *refused]

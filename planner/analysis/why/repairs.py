@@ -8,13 +8,13 @@ other ways than the lifted one (`Relaxed.covers`), the repair is put to the whol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.analysis.why.relaxed import LIFTED, PATIENCE_S, Relaxed, Search, relaxed
-from planner.analysis.why.settings import Stated, shapes_the_search, stated, stated_limits
-from planner.analysis.why.widen import less_in_memory, wider_choices
+from planner.analysis.why.settings import OWNED, Stated, shapes_the_search, stated, stated_limits
+from planner.analysis.why.widen import least_that_works, less_in_memory, less_to_carry, wider_choices
 from planner.candidates.search import Candidates
 from planner.carriers import dataclass
 from planner.optimize.conflict import Conflict, find_conflict
@@ -65,11 +65,12 @@ def diagnose(candidates: Candidates, search: Search, asker: Asker | None = None)
     limits = [name for name in conflict.names if name in numbers]
     single = [single_repair(loose.limited, name, asker) for name in limits]
     confirmed = tuple(_confirmed(one, candidates.scenario, loose, search, asker) for one in single)
+    less_load = less_to_carry(candidates, conflict.names, search, asker)
     return Diagnosis(
         conflict=conflict,
         repairs=confirmed,
         combined=combined_repair(loose.limited, numbers, asker),
-        wider=(*less, *wider_choices(candidates.scenario, search, asker)),
+        wider=(*less, *less_load, *wider_choices(candidates.scenario, search, asker)),
     )
 
 
@@ -115,37 +116,6 @@ class _Unknown(Exception):
     """Neither a plan nor a proof that there is none."""
 
 
-def least_that_works(guess: int, works: Callable[[int], bool], most: int) -> int | None:
-    """The least whole number from 1 on that works, 0 known not to, from a guess that is most often right.
-
-    Monotone: what works for a number works for every larger one. None when not even `most` does.
-
-    Parameters
-    ----------
-    guess
-        Tried first; at least 1.
-    works
-        Whether a number does.
-    most
-        No larger number is tried, but for the guess.
-    """
-    if works(guess):
-        if guess == 1 or not works(guess - 1):
-            return guess
-        low, high = 0, guess - 1
-    else:
-        low, high, step = guess, min(guess + 1, most), 1
-        while not works(high):
-            if high >= most:
-                return None
-            low, step = high, step * 2
-            high = min(guess + step, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if works(middle) else (middle, high)
-    return high
-
-
 def infeasible_document(diagnosis: Diagnosis, candidates: Candidates) -> told.Conflicts:
     """Conflict, ways out and the combined repair, as the plan document carries them."""
     return {
@@ -165,7 +135,10 @@ def _members(conflict: Conflict, candidates: Candidates) -> Iterator[told.Confli
     limits = {one.name: one for one in stated_limits(scenario)}
     for name in conflict.names:
         label = labels.get(name, name)
-        if name in limits and (name not in labels or not name.startswith("hardware.")):
+        if match := OWNED.fullmatch(name):  # without a way, nothing counts them
+            owned = scenario.hardware.owned[int(match[1])]
+            label = f"{owned.count} owned {owned.shape}"
+        elif name in limits and (name not in labels or not name.startswith("hardware.")):
             label = limits[name].shown(limits[name].value, currency=scenario.currency)
         yield {"name": name, "label": label, "place": place_of(scenario, name)}
 

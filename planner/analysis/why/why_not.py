@@ -5,6 +5,7 @@ Where no way to use it exists, the nearest miss of each filter, from a search on
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -20,7 +21,8 @@ from planner.candidates.prune import prune
 from planner.candidates.search import Candidates
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
-from planner.catalog.load import device_matches
+from planner.catalog.load import device_matches, find_shape
+from planner.errors import InputError
 from planner.optimize.break_even import BreakEven
 from planner.optimize.check import flows_of
 from planner.optimize.limited import Asker
@@ -56,20 +58,23 @@ class Asked:
 
 
 def groups_named(scenario: Scenario, name: str) -> list[Asked]:
-    """Groups of owned machines that go by the name of a shape, each with what tells it from the others.
+    """Groups of owned machines of a shape, or the one of a place or name, each with what tells it from the others.
 
     Parameters
     ----------
     scenario
         Says what is owned.
     name
-        A shape, with "onprem/" or without.
+        A shape, with "onprem/" or without, "hardware.owned[0]", or a group as plans call it.
     """
-    plain = name.removeprefix("onprem/")
+    plain, groups = name.removeprefix("onprem/"), enumerate(scenario.hardware.owned)
+    found = [
+        (owned.shape.removeprefix("onprem/"), index, owned_name(scenario.hardware, index)) for index, owned in groups
+    ]
     return [
-        Asked(name=owned_name(scenario.hardware, index), group=index)
-        for index, owned in enumerate(scenario.hardware.owned)
-        if owned.shape.removeprefix("onprem/") == plain
+        Asked(name=told, group=index)
+        for shape, index, told in found
+        if shape == plain or name in (owned_key(index), told)
     ]
 
 
@@ -163,14 +168,29 @@ def _misses(candidates: Candidates, workload: str, asked: Asked, search: Search)
         settings.append(f"hardware.pricing=[{', '.join(pricing)}]")  # what it is not sold on is refused if asked for
     elif sold:
         return [f"price-model: it is offered as {', '.join(sorted(sold))}"]
-    alone = search(with_settings(scenario, settings))
+    owned = _owned_of(candidates, device)
+    try:
+        alone = search(with_settings(scenario, [*settings, *owned]))
+    except InputError:  # a run or a measured step is of machines that are owned
+        alone = search(with_settings(scenario, settings))
     drops = [drop for drop in alone.ledgers[workload] if drop.nearest]
+    drops.sort(key=lambda drop: drop.reason == "network-unknown")  # of one machine alone what it lacks is told first
     told = [f"{drop.reason}: {drop.nearest}" for drop in drops]
     refused = [f"{drop.count} offers: {drop.reason}" for drop in alone.ledgers[workload] if drop.what == "offers"]
     found = [*told, *(text for text in refused if not text.endswith(": not-allowed"))]
     if not found and not sold:
         return ["the catalog has no offer of it: own it (hardware.owned), or give a price (hardware.contracts)"]
     return found
+
+
+def _owned_of(candidates: Candidates, device: str) -> list[str]:
+    """The setting that leaves what is owned of a device alone: other machines have misses of their own."""
+    groups, shapes = candidates.scenario.hardware.owned, candidates.catalog
+    if all(find_shape(shapes, group.shape).device == device for group in groups):
+        return []
+    stated = candidates.scenario.resolved["hardware"]["owned"]
+    mine = [one for one, group in zip(stated, groups) if find_shape(shapes, group.shape).device == device]
+    return [f"hardware.owned={json.dumps(mine)}"]
 
 
 def _compared(

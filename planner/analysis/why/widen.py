@@ -1,7 +1,9 @@
-"""Ways out by a wider choice: another device, or another region, beside those that are allowed; or less in memory.
+"""Ways out by a wider choice: another device, or region, beside those that are allowed; by less load, or in memory.
 
 One search with the choice wide open; then, for each further device or region, the columns of those allowed and of it
 are solved. The cheapest that gives a plan is told; when no single one does, whether all of them together would.
+
+A fleet that contradicts a limit is asked for less: as much as all other limits carry.
 
 A workload that fits no memory is searched again as people make it fit: recomputation, shards, narrower states or
 weights, adapters. Of each kind the first that gives a plan is told, and nothing of those that give none.
@@ -9,13 +11,15 @@ weights, adapters. Of each kind the first that gives a plan is told, and nothing
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.analysis.tighten import solve_within_targets
 from planner.candidates.offers import Site
 from planner.candidates.program import Program, restrict
 from planner.candidates.prune import prune
@@ -41,9 +45,19 @@ if TYPE_CHECKING:
 Search = Callable[..., Candidates]
 MOST = 60  # further choices that are tried one by one
 RANK = 16  # of adapters that are tried
+DAY_S = 86_400
 # Where everything else of a way was right: it fits, and its machines and layout are ones that somebody takes
 FITTED = ("latency", "deadline", "too-slow")
 EVERY = "*"
+
+
+class _Load(NamedTuple):
+    """What a fleet is asked for: its key, in whole units, and what a setting has behind the number."""
+
+    key: str
+    unit: str
+    asked: int
+    per: str
 
 
 def wider_choices(scenario: Scenario, search: Search, asker: Asker) -> Iterator[WayOut]:
@@ -119,6 +133,128 @@ def less_in_memory(candidates: Candidates, search: Search, asker: Asker) -> Iter
                 "proven": answer.status is Status.OPTIMAL and not found.cut,
             }
             break
+
+
+def less_to_carry(candidates: Candidates, conflict: Sequence[str], search: Search, asker: Asker) -> Iterator[WayOut]:
+    """The most that a fleet in conflict with limits may be asked for, all else as it is; nothing where none would do.
+
+    Parameters
+    ----------
+    candidates
+        The ways of the scenario.
+    conflict
+        Names of the limits and workloads that contradict each other.
+    search
+        Enumerates a scenario with the same catalog.
+    asker
+        How programs are solved.
+    """
+    for index, fleet in enumerate(candidates.scenario.serving):
+        load = load_of(fleet)
+        if fleet.name not in conflict or load is None:
+            continue
+        way = _less_of(candidates, f"serving[{index}].{load.key}", fleet.name, load, search, asker)
+        if way is not None:
+            yield way
+
+
+def _less_of(candidates: Candidates, limit: str, name: str, load: _Load, search: Search, asker: Asker) -> WayOut | None:
+    scenario, answers = candidates.scenario, dict[int, Solution]()
+
+    def setting(fewer: int) -> str:
+        return f"serving.{name}.{load.key}={load.asked - fewer}{load.per}"
+
+    def works(fewer: int) -> bool:
+        if fewer not in answers:
+            found = search(with_settings(scenario, [setting(fewer)]))
+            answers[fewer] = solve_within_targets(found, lambda ways: asker.cheapest(ways.program))[1]
+        return answers[fewer].has_plan
+
+    carried = _carried(candidates.program, name, load.asked, asker)
+    sought = carried and not asker.spent
+    fewer = least_that_works(load.asked - carried, works, load.asked - 1) if sought else None
+    if fewer is None or asker.spent:
+        return None
+    cost, place = answers[fewer].cost_microusd, scenario.places.get(limit)
+    return {
+        "limit": limit,
+        "place": str(place) if place else "",
+        "unit": load.unit,
+        "from": load.asked,
+        "to": load.asked - fewer,
+        "from_text": f"{load.asked:,} {load.unit}",
+        "to_text": f"{load.asked - fewer:,} {load.unit}",
+        "more_text": f"{fewer:,} {load.unit} fewer",
+        "setting": setting(fewer),
+        "cost_microusd": cost,
+        "cost_usd": usd(cost),
+        "proven": all(one.status in (Status.OPTIMAL, Status.INFEASIBLE) for one in answers.values()),
+    }
+
+
+def load_of(fleet: ServingFleet) -> _Load | None:
+    """What a fleet is asked for, where a number says so; None of a trace, or where it is less than two of its unit."""
+    if fleet.requests_per_minute is not None:
+        found = _Load("qpm", "requests/min", math.floor(fleet.requests_per_minute), "")
+    elif fleet.requests_per_s is not None:
+        found = _Load("requests", "requests/day", math.floor(fleet.requests_per_s * DAY_S), " /day")
+    else:
+        found = _Load("users", "users", fleet.users or 0, "")
+    return found if found.asked > 1 else None
+
+
+def least_that_works(guess: int, works: Callable[[int], bool], most: int) -> int | None:
+    """The least whole number from 1 on that works, 0 known not to, from a guess that is most often right.
+
+    Monotone: what works for a number works for every larger one. None when not even `most` does.
+
+    Parameters
+    ----------
+    guess
+        Tried first; at least 1.
+    works
+        Whether a number does.
+    most
+        No larger number is tried, but for the guess.
+    """
+    if works(guess):
+        if guess == 1 or not works(guess - 1):
+            return guess
+        low, high = 0, guess - 1
+    else:
+        low, high, step = guess, min(guess + 1, most), 1
+        while not works(high):
+            if high >= most:
+                return None
+            low, step = high, step * 2
+            high = min(guess + step, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if works(middle) else (middle, high)
+    return high
+
+
+def _carried(program: Program, name: str, asked: int, asker: Asker) -> int:
+    """The most of what a fleet is asked for that the ways which were listed carry; it follows the load nearly."""
+
+    def share(amount: int) -> Program:
+        tasks = [
+            task
+            if task.name != name
+            else replace(
+                task,
+                demand_micro_per_s=tuple(demand * amount // asked for demand in task.demand_micro_per_s),
+                levels=tuple(tuple(demand * amount // asked for demand in level) for level in task.levels),
+            )
+            for task in program.tasks
+        ]
+        return replace(program, tasks=tuple(tasks))
+
+    low, high = 0, asked
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if asker.any_plan(share(middle)).has_plan else (low, middle)
+    return low
 
 
 def choices(value: object) -> int:

@@ -85,6 +85,8 @@ def held_for_errors(row: ServingAllocation) -> Held | None:
     point = row["point"]
     if not point or row["role"] != "whole" or row["replicas"] < FEW_REPLICAS:
         return None  # in a pool that only reads prompts few are under way at a time
+    if row["count"] == 1:
+        return None  # one node is the least, and is filled with replicas
     for one in point["targets"]:
         likely_s, sure_s = one["predicted_s"], one["at_confidence_s"]
         if one["name"] != point["sized_by"] or not likely_s or not sure_s or likely_s * LOOSE > one["target_s"]:

@@ -18,6 +18,7 @@ from planner.estimate.training import training_memory
 from planner.plan.rows.fleet_cells import mean_requests_per_s
 from planner.scenario.schema import ServingFleet
 from planner.units import format_bytes
+from planner.units import format_number as number
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import ServingAllocation
@@ -59,8 +60,8 @@ def _training_rule(question: TrainingQuestion) -> CrossCheck:
     devices = float(rules.devices_for_deadline(tokens, size, job.epochs, hours))
     left = " left" if job.progress_tokens else ""
     text = (
-        f"13.3 · {tokens / 1e9:g} B tokens{left} · {job.epochs:g} epochs · {size / 1e9:.4g} B parameters "
-        f"/ {hours:g} h = {devices:.3g} A100-80GB"
+        f"13.3 · {number(tokens / 1e9, 6)} B tokens{left} · {job.epochs:g} epochs "
+        f"· {number(size / 1e9, 4)} B parameters / {number(hours, 6)} h = {number(devices)} A100-80GB"
     )
     return _check(rules.devices_for_deadline, "13.3 · tokens · epochs · size / hours", devices, "A100", text)
 
@@ -68,7 +69,7 @@ def _training_rule(question: TrainingQuestion) -> CrossCheck:
 def _states_rule(question: TrainingQuestion) -> CrossCheck:
     size = float(question.arch.parameters)
     states = float(adam_mixed_precision_state_bytes(size))
-    text = f"16 B · {size / 1e9:.4g} B parameters = {format_bytes(states)} of weights, gradients and Adam state"
+    text = f"16 B · {number(size / 1e9, 4)} B parameters = {format_bytes(states)} of weights, gradients and Adam state"
     return _check(adam_mixed_precision_state_bytes, "16 · parameters", states, "B", text)
 
 
@@ -79,7 +80,7 @@ def _activation_rules(question: TrainingQuestion, row: TrainingAllocation) -> It
     length = question.spec.sequence_length
     values = float(founding_activation_values(arch.hidden_size, share, length, arch.layer_count))
     sequences = f"the {share} sequences that one replica takes in a step"
-    text = f"12 · h·b·s·L = {values / 1e9:.4g} B values = {format_bytes(2 * values)} at 16 bits for {sequences}"
+    text = f"12 · h·b·s·L = {number(values / 1e9, 4)} B values = {format_bytes(2 * values)} at 16 bits for {sequences}"
     yield _check(founding_activation_values, "12 · h · b · s · L values", values, "values", text)
     kept = _checkpointed_bytes(question, share)
     low, high = (f"{part:.0%}" for part in rules.FULL_RECOMPUTE_TIME_RANGE)
@@ -125,8 +126,8 @@ def _best_rate(allocations: Sequence[ServingAllocation]) -> tuple[float, str]:
 def _devices_rule(fleet: ServingFleet, qpm: float, rate: float, where: str) -> CrossCheck:
     devices = float(rules.serving_devices(fleet.output_tokens, rate, qpm))
     text = (
-        f"{fleet.output_tokens:g} tokens / {rate:.4g} tokens/s per device ({where}) · {qpm:g} QPM / 60 "
-        f"= {devices:.3g} devices, without peaks, spares or whole replicas"
+        f"{number(fleet.output_tokens, 6)} tokens / {number(rate, 4)} tokens/s per device ({where}) "
+        f"· {number(qpm, 6)} QPM / 60 = {number(devices)} devices, without peaks, spares or whole replicas"
     )
     return _check(rules.serving_devices, "output_tokens / throughput · QPM / 60", devices, "devices", text)
 
@@ -134,7 +135,7 @@ def _devices_rule(fleet: ServingFleet, qpm: float, rate: float, where: str) -> C
 def _sequences_rule(fleet: ServingFleet, qpm: float, speed: float, where: str) -> CrossCheck:
     count = float(rules.serving_concurrency(fleet.output_tokens, speed, qpm))
     text = (
-        f"{fleet.output_tokens:g} tokens / {speed:.4g} tokens/s per user ({where}) · {qpm:g} QPM / 60 "
-        f"= {count:.3g} sequences in flight (Little's law), not devices"
+        f"{number(fleet.output_tokens, 6)} tokens / {number(speed, 4)} tokens/s per user ({where}) "
+        f"· {number(qpm, 6)} QPM / 60 = {number(count)} sequences in flight (Little's law), not devices"
     )
     return _check(rules.serving_concurrency, "the same with the speed of one user", count, "sequences", text)

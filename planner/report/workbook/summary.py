@@ -164,8 +164,8 @@ def _years(book: Book, sheet: Sheet, budget: Budget, grid: Grid, row: int) -> in
     """Sums by fiscal year; nothing where the plan has no date."""
     if not budget["fiscal_years"]:
         return row
-    heads = (f"Fiscal year from {budget['fiscal_year_start']}", "Training", "Serving", "Total", "Contingency",
-             "Total with contingency")  # fmt: skip
+    first = f"Fiscal year from {budget['fiscal_year_start'].capitalize()}"
+    heads = (first, "Training", "Serving", "Total", "Contingency", "Total with contingency")
     book.heads(sheet, row, dict.fromkeys(heads, ""), right=", ".join(heads[1:]))
     for number, year in enumerate(budget["fiscal_years"], start=row + 1):
         _year(book, sheet, grid, number, year)
