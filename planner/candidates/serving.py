@@ -132,7 +132,7 @@ class ServingTable:
     def exactly(self, question: ServingQuestion, rows: Sequence[int]) -> ServingTable:
         """The same ways where rates of some rows, so far bounded, are those of the best layout of their cost."""
         assert self.evaluated is not None
-        blends = list(self.evaluated.blends)
+        blends = [blend.known() for blend in self.evaluated.blends]
         for row in rows:
             mix = int(self.mix[row])
             blends[mix] = blends[mix].settled(int(self.places[row]))

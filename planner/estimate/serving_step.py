@@ -538,5 +538,5 @@ class Replica:
         return as_float(rate) * np.where(on_bus, own.pcie, own.link)
 
     def _latency_s(self, ranks: NDArray[np.float64]) -> NDArray[np.float64]:
-        node = np.maximum(self.machine.scale_up_devices, self.machine.node_devices)
-        return as_float(self.constants.collective_s) * np.where(ranks > node, 2.0, 1.0) * (ranks > 1)
+        node, size = np.maximum(self.machine.scale_up_devices, self.machine.node_devices), ranks
+        return as_float(self.constants.collective_s) * np.where(size > node, 2.0, 1.0) * (size > 1)
