@@ -366,7 +366,7 @@ def _quantile(grid: Values, weights: Values, low: float, high: float, share: flo
 def _share_at(grid: Values, values: Values) -> Values:
     """Share of one class below each of some values: linear between the scores of the grid."""
     last = len(SCORES) - 1
-    place = np.clip(np.searchsorted(grid, values, side="right") - 1, 0, last - 1)
+    place = np.minimum(np.maximum(np.searchsorted(grid, values, side="right") - 1, 0), last - 1)
     left, right = grid[place], grid[place + 1]
-    part = np.clip((values - left) / np.maximum(right - left, 1e-300), 0.0, 1.0)
+    part = np.minimum(np.maximum((values - left) / np.maximum(right - left, 1e-300), 0.0), 1.0)
     return np.asarray(CLASS_SHARES[place] + part * (CLASS_SHARES[place + 1] - CLASS_SHARES[place]))
