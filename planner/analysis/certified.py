@@ -86,11 +86,11 @@ def certificate_of(
         plain = priced["requests"]
         priced = {**priced, "requests": list(_best_parts(ready, solution, priced))}
         exact = settled(ready, priced)
-    bound = certified_bound(settled(candidates, priced), priced, value)
+    bound = certified_bound(settled(candidates, priced, known=True), priced, value)
     share = SHARE if criterion == "carbon" else candidates.program.tie_share
     if not reaches(value, bound, share) and not over():
         finer = _finer(ready, solution, priced, plain)
-        better = certified_bound(settled(candidates, finer), finer, value)  # as the verifier finds it
+        better = certified_bound(settled(candidates, finer, known=True), finer, value)  # as the verifier finds it
         priced, bound = (finer, better) if better > bound else (priced, bound)
     earlier = None if latest_s is None else _of_earlier(candidates, latest_s, time_limit_s)
     return _sealed(priced, allow_suspect, earlier, value, bound, share)

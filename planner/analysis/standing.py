@@ -96,7 +96,7 @@ def _of_infeasible(candidates: Candidates, certificate: Certificate | None) -> S
         "rows": prices["rows"],
         "requests": prices["requests"],
     }
-    bound = certified_bound(settled(candidates, limits), limits, SHOWN)
+    bound = certified_bound(settled(candidates, limits, known=True), limits, SHOWN)
     if certificate is not None:
         said = {"criterion": "limits", "latest_s": None, "value": 0, "gap": 0.0, "earlier": None, "bound": SHOWN}
         stated: Mapping[str, Any] = certificate
@@ -125,7 +125,7 @@ def _of_plan(document: Mapping[str, Any], candidates: Candidates, certificate: C
     findings, share = list[Finding](), tie_share_of(document)
     if certificate is None:
         even: Selection = {**selected, "rows": [], "requests": _even(candidates)}
-        bound = certified_bound(settled(candidates, even), even)
+        bound = certified_bound(settled(candidates, even, known=True), even)
         value = _value(document, selected["criterion"])
         gap = gap_of(value, bound, share)
         words = f"feasible, not proven: it carries no certificate; without one it is shown to be {_within(gap)}"
@@ -141,7 +141,7 @@ def _of_plan(document: Mapping[str, Any], candidates: Candidates, certificate: C
     prices: Prices = {"rows": certificate["rows"], "requests": certificate["requests"]}
     value = certificate["value"]
     priced: Selection = {**selected, **prices}
-    bound = certified_bound(settled(candidates, priced), priced, value)
+    bound = certified_bound(settled(candidates, priced, known=True), priced, value)
     findings += _figures(certificate, value, bound, share)
     latest_s, earlier = selected["latest_s"], certificate["earlier"]
     earliest = latest_s is None or (earlier is not None and bound_of_earlier(candidates, earlier, latest_s) > 0)

@@ -6,7 +6,7 @@ checking.py verifies; frontiers.py sweeps a limit; taking.py reads what is given
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.answers import CatalogTable, Comparison, Frontier, Plan, Reserve, Rows, Sweep
 from planner.api.asking import break_even, marginal_values, repairs, why_not
@@ -14,10 +14,7 @@ from planner.api.checking import verify
 from planner.api.comparing import compare, side_of, side_of_plan
 from planner.api.explaining import explain
 from planner.api.exporting import export_plan
-from planner.api.frontiers import frontier, tradeoffs
 from planner.api.margins import margins
-from planner.api.over_catalogs import compare_catalogs
-from planner.api.reporting import report
 from planner.api.reserving import reserve
 from planner.api.schemas import (
     compare_schema,
@@ -30,7 +27,6 @@ from planner.api.schemas import (
 )
 from planner.api.sessions import Session, enumerate_candidates
 from planner.api.solving import best_decisions, candidates_table, near_optimal, session, solve
-from planner.api.sweeping import grid, sweep
 from planner.api.taking import PlanLike, ScenarioLike, catalog_of
 from planner.brief import shows
 from planner.candidates.search import Candidates
@@ -41,8 +37,32 @@ from planner.plan.references import load_model
 from planner.scenario.load import load_scenario
 from planner.scenario.schema import Scenario
 from planner.scenario.shipped import shipped_scenarios
-from planner.sweeps.axes import Grid
-from planner.sweeps.question import Question
+
+if TYPE_CHECKING:
+    from planner.api.frontiers import frontier, tradeoffs
+    from planner.api.over_catalogs import compare_catalogs
+    from planner.api.reporting import report
+    from planner.api.sweeping import grid, sweep
+    from planner.sweeps.axes import Grid
+    from planner.sweeps.question import Question
+else:
+    _SWEEPING = {
+        "frontiers": ("frontier", "tradeoffs"),
+        "over_catalogs": ("compare_catalogs",),
+        "reporting": ("report",),
+        "sweeping": ("grid", "sweep", "Grid", "Question"),
+    }
+
+    def __getattr__(name):
+        """What asks many questions is imported when it is first asked for: one question needs none of it."""
+        from importlib import import_module
+
+        home = next((home for home, names in _SWEEPING.items() if name in names), None)
+        if home is None:
+            raise AttributeError(f"module 'planner.api' has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(f"planner.api.{home}"), name)
+        return found
+
 
 __all__ = [
     "Candidates",

@@ -13,11 +13,11 @@ from planner.catalog.model import Catalog
 from planner.deadline import Deadline
 from planner.errors import Problem
 from planner.plan.made_with import catalog_of_plan
-from planner.plan.model.plan import PlanDocument
 
 if TYPE_CHECKING:
     from planner.analysis.others.other_plans import Previous
     from planner.plan.model.others import DecisionPlan, DeviceRange
+    from planner.plan.model.plan import PlanDocument
 
 
 def session(

@@ -72,6 +72,7 @@ class Blend:
     bound: Values  # (n,) [1/s] no layout carries more
     exact: NDArray[np.bool_]  # (n,)
     carried: Values  # (n,) [1/s] at which a layout is known to keep its targets
+    found: dict[int, float]  # exact rates that were asked for of such layouts, for whatever question  [1/s]
 
     @classmethod
     def of(
@@ -115,6 +116,7 @@ class Blend:
             bound=bound,
             exact=exact,
             carried=bound * one,
+            found=replicas.recalled("found", ask, dict[int, float], requests, batch),
         )
 
     @property
@@ -213,11 +215,17 @@ class Blend:
         bound, exact, carried = self.bound.copy(), self.exact.copy(), self.carried.copy()
         for row in rows:
             if not exact[row]:
-                one = self.replicas.take(np.array([row]))
-                found = load_within_targets(self.ask, one, self.requests, self.batch[[row]])
-                bound[row] = carried[row] = _rates(found, 1)[0]
+                if row not in self.found:
+                    one = self.replicas.take(np.array([row]))
+                    found = load_within_targets(self.ask, one, self.requests, self.batch[[row]])
+                    self.found[row] = float(_rates(found, 1)[0])
+                bound[row] = carried[row] = self.found[row]
                 exact[row] = True
         return replace(self, bound=bound, exact=exact, carried=carried)
+
+    def known(self) -> Blend:
+        """The same with all exact rates that were worked out, for whatever question."""
+        return self.exactly(list(self.found))
 
     def settled(self, row: int) -> Blend:
         """Exact as far as the best layout of the set of a row is known."""

@@ -562,9 +562,9 @@ def _bounded(table: Table) -> NDArray[np.int64]:
 
 def _plain(table: Table) -> NDArray[np.int64]:
     """How involved the layout of each row is; of a fleet times its devices, of a mix all groups together."""
-    domain = np.array([site.domain for site in table.sites], dtype=np.int64)
     if isinstance(table, ServingTable):
         return _plain_fleet(table)
+    domain = np.array([site.domain for site in table.sites], dtype=np.int64)
     plain = plain_training(table.layout, domain)
     for row, switch in table.switches.items():
         assert table.late is not None

@@ -129,10 +129,20 @@ class ServingTable:
         )
         return replace(tight, alone_microusd=_alone(question, tight, planned))
 
-    def exactly(self, question: ServingQuestion, rows: Sequence[int]) -> ServingTable:
-        """The same ways where rates of some rows, so far bounded, are those of the best layout of their cost."""
+    def exactly(self, question: ServingQuestion, rows: Sequence[int], *, known: bool = False) -> ServingTable:
+        """The same ways where rates of some rows, so far bounded, are those of the best layout of their cost.
+
+        Parameters
+        ----------
+        question
+            The fleet.
+        rows
+            Their numbers.
+        known
+            Also all rates that were worked out for whatever question: not where more depends on them than a bound.
+        """
         assert self.evaluated is not None
-        blends = list(self.evaluated.blends)
+        blends = [blend.known() if known else blend for blend in self.evaluated.blends]
         for row in rows:
             mix = int(self.mix[row])
             blends[mix] = blends[mix].settled(int(self.places[row]))

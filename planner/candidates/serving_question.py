@@ -12,7 +12,7 @@ from planner.architecture.card import stored_format
 from planner.architecture.model import Architecture
 from planner.candidates.offers import Site
 from planner.carriers import dataclass
-from planner.catalog.model import Catalog
+from planner.catalog.model import Catalog, Device
 from planner.estimate.machine import Machine
 from planner.estimate.recall import Recall
 from planner.estimate.resolve import serving_machine
@@ -45,6 +45,7 @@ class ServingQuestion:
     recall: Recall = field(default_factory=Recall)  # what was answered of replicas
     involved: int | None = None  # of a replica at most, and then the best of each degree; None: the best of all
     more_mixes: Mixes = ()  # that replicas may serve besides those that every such fleet has (`optimize.class_mixes`)
+    tiers: dict[tuple[int, str], tuple[Device, ServingTier]] = field(default_factory=dict, compare=False)
 
     @property
     def stored(self) -> str:
@@ -111,7 +112,10 @@ class ServingQuestion:
 
     def tier_on(self, site: Site, layout: str = "") -> ServingTier:
         """Constants and bands of the prediction on a site."""
-        return tier_on(self.fleet, self.arch, site.device, self.catalog, layout)
+        key = id(site.device), layout
+        if key not in self.tiers:  # for hundreds of groups of machines, which have some dozens of devices
+            self.tiers[key] = site.device, tier_on(self.fleet, self.arch, site.device, self.catalog, layout)
+        return self.tiers[key][1]
 
     def machine(self, site: Site) -> Machine:
         """The machine that a replica sees on a site."""

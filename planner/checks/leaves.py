@@ -16,7 +16,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from planner.checks.findings import Finding
-from planner.plan.model.rows import Energy
 
 RECOMPUTED, HELD, SOLVED, TOLD = "recomputed", "held", "solved", "told"
 TYPES: Mapping[str, tuple[type, ...]] = {"int": (int,), "float": (float,), "str": (str,), "bool": (bool,)}
@@ -40,7 +39,7 @@ _ROW = "workloads.*.allocations.*"
 _OTHER_ROW = "others.decisions.plans.*.workloads.*.allocations.*"
 _CHEAPEST_ROW = "plain.workloads.*.allocations.*"
 _LATENCY = "mean:float? p50:float? p90:float? p95:float? p99:float?"
-_ENERGY = " ".join(f"{name}:float?" for name in Energy.__annotations__)
+_ENERGY = "power_w:float? carbon_kg:float?"
 _MONEY = "cost_microusd:int cost_usd:float"
 _PLACE = "provider:str region:str zone:str shape:str"
 _PRICE = "price_microusd_per_hour:int price_as_of:str price_status:str price_source:str"

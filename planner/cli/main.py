@@ -130,6 +130,7 @@ def main(began_s: float | None = None) -> None:
     clock.begin(began_s)
     # Nothing here multiplies large matrices, and each of its threads takes address space.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looked for among all that is installed
     collecting = gc.isenabled()
     gc.disable()  # a command lives a second: looking for cycles takes a tenth of it and frees nothing
     atexit.register(gc.freeze)  # nor at its end, where everything would be looked through once more

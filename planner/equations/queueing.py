@@ -339,8 +339,9 @@ def others_in_window(expected: FloatOrArray, arrival_variability: FloatOrArray) 
     (0.5, 0.0, 0.66)
     """
     count, variability = as_float(expected), as_float(arrival_variability)
-    if np.all(variability == 1):
-        return np.broadcast_to(count, np.broadcast_shapes(count.shape, variability.shape))
+    if (variability == 1).all():
+        shape = np.broadcast_shapes(count.shape, variability.shape)
+        return count if count.shape == shape else np.broadcast_to(count, shape)
     root = np.sqrt(count)
     burst = (variability - 1) / 2 * root / (root + 0.4)
     return np.where(variability > 1, count + burst, np.maximum(count - 1 + np.minimum(variability, 1.0), 0.0))

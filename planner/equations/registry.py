@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 FloatOrArray: TypeAlias = float | NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_FLOAT64 = np.dtype(np.float64)  # asked for half a million times in a question, where a type costs twice as much
 REGISTRY: dict[str, Callable[..., Any]] = {}
 
 
@@ -29,4 +30,4 @@ def equation(identifier: str) -> Callable[[Function], Function]:
 
 def as_float(value: Any) -> NDArray[np.float64]:
     """Float64 view of a number or array; int64 products of token and FLOP counts overflow in silence."""
-    return np.asarray(value, dtype=np.float64)
+    return np.asarray(value, _FLOAT64)

@@ -111,7 +111,7 @@ class Demand:
             think_s=as_float(think_s),
         )
 
-    @property
+    @cached_property
     def closed(self) -> bool:
         """Whether requests are those of users who wait for each answer."""
         return bool(np.isfinite(self.think_s).all())

@@ -311,13 +311,15 @@ def shares_above(grid: Values, limits: Values) -> Values:
         One each, (...).
     """
     last = len(CLASS_SHARES) - 1
-    place = np.clip((grid <= limits).sum(axis=0) - 1, 0, last - 1)
-    left, right = (np.take_along_axis(grid, at[None], axis=0)[0] for at in (place, place + 1))
+    place = np.minimum(np.maximum((grid <= limits).sum(axis=0) - 1, 0), last - 1)
+    flat, column = grid.reshape(len(grid), -1), np.arange(place.size)
+    left, right = (flat[at.ravel(), column].reshape(place.shape) for at in (place, place + 1))
     wide = np.isfinite(right) & (right > left)
     part = np.where(
         wide, (limits - np.where(wide, left, 0.0)) / np.where(wide, right - np.where(wide, left, 0.0), 1.0), 0
     )
-    below = CLASS_SHARES[place] + np.clip(part, 0.0, 1.0) * (CLASS_SHARES[place + 1] - CLASS_SHARES[place])
+    part = np.minimum(np.maximum(part, 0.0), 1.0)
+    below = CLASS_SHARES[place] + part * (CLASS_SHARES[place + 1] - CLASS_SHARES[place])
     return np.asarray(np.where(limits < grid[0], 1.0, np.where(limits >= grid[-1], 0.0, 1.0 - below)))
 
 
@@ -364,7 +366,7 @@ def _quantile(grid: Values, weights: Values, low: float, high: float, share: flo
 def _share_at(grid: Values, values: Values) -> Values:
     """Share of one class below each of some values: linear between the scores of the grid."""
     last = len(SCORES) - 1
-    place = np.clip(np.searchsorted(grid, values, side="right") - 1, 0, last - 1)
+    place = np.minimum(np.maximum(np.searchsorted(grid, values, side="right") - 1, 0), last - 1)
     left, right = grid[place], grid[place + 1]
-    part = np.clip((values - left) / np.maximum(right - left, 1e-300), 0.0, 1.0)
+    part = np.minimum(np.maximum((values - left) / np.maximum(right - left, 1e-300), 0.0), 1.0)
     return np.asarray(CLASS_SHARES[place] + part * (CLASS_SHARES[place + 1] - CLASS_SHARES[place]))

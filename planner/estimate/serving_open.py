@@ -373,7 +373,11 @@ def _point(kind: type[Point], demand: Demand, goals: Mapping[str, Values]) -> tu
     least = _least(demand, goals)
     ones = np.ones(least.shape)
     most = MANY * np.maximum(demand.limit, 1.0) * ones
-    low, high = _over(kind.at(demand, least), goals), _over(kind.at(demand, most), goals)
+    first = kind.at(demand, least)
+    low = _over(first, goals)
+    if (low > 0).all():
+        return first, low
+    high = _over(kind.at(demand, most), goals)
     decoding = np.where(high <= 0, most, least)
     (open_rows,) = np.nonzero(np.atleast_1d((low <= 0) & (high > 0)))
     if len(open_rows):
@@ -453,7 +457,7 @@ def _over(point: Point, goals: Mapping[str, Values]) -> Values:
                 over = np.maximum(over, np.log(np.maximum(late, FEWEST) / (1 - SHARE[key])))
             elif not each:
                 over = np.maximum(over, np.log(getattr(point, metric)(key) / goal))
-    return np.where(np.isnan(over), MOST, np.clip(over, -50.0, MOST))
+    return np.where(np.isnan(over), MOST, np.minimum(np.maximum(over, -50.0), MOST))
 
 
 def _binding(point: Point, goals: Mapping[str, Values]) -> NDArray[np.str_]:

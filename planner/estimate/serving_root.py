@@ -90,7 +90,8 @@ class _Bracket:
         width = top - bottom
         slope = np.where(above > below, above - below, 1.0)
         guess = np.where(self.halve, bottom + width / 2, bottom - below * width / slope)
-        guess = np.clip(guess, bottom + CLOSE / 4, np.maximum(top - CLOSE / 4, bottom + CLOSE / 4))
+        lowest = bottom + CLOSE / 4
+        guess = np.minimum(np.maximum(guess, lowest), np.maximum(top - CLOSE / 4, lowest))
         value = function(guess)
         kept = value <= 0
         again = kept == self.last  # the end that stays twice is weighed less, so that the next guess falls on its side

@@ -9,6 +9,7 @@ micro-batches walks all stages, so a step is one walk of a micro-batch on the de
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -160,8 +161,38 @@ class Speculation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    """Ranks that exchange activations, and their links."""
+
+    ranks: NDArray[np.float64]
+    inside: NDArray[np.float64]  # that share a fast domain: neighbours
+    link: NDArray[np.float64]  # of a device to the others inside  [B/s]
+    across: NDArray[np.float64] | None  # to the whole group; None where each lies in one domain  [B/s]
+    latency_s: NDArray[np.float64]  # of one collective: none alone, between nodes twice that inside one (not fitted)
+
+    def all_reduce_s(self, payload: FloatOrArray) -> NDArray[np.float64]:
+        """All-reduce inside the fast domain; across domains each device reduces its part over its own link.  [s]"""
+        time = as_float(ring_all_reduce_s(payload, self.inside, self.link))
+        if self.across is not None:
+            domains = self.ranks / self.inside
+            part = as_float(ring_all_reduce_s(as_float(payload) / self.inside, domains, self.across))
+            time = time + np.where(domains > 1, part, 0.0)
+        return time
+
+    def all_to_all_s(self, payload: FloatOrArray) -> NDArray[np.float64]:
+        """All-to-all: what leaves the fast domain goes over each device's own link, while the rest goes inside.  [s]"""
+        time = as_float(all_to_all_s(as_float(payload) * self.inside / self.ranks, self.inside, self.link))
+        if self.across is not None:
+            time = np.maximum(time, as_float(payload) * (1 - self.inside / self.ranks) / self.across)
+        return time
+
+
+@dataclass(frozen=True, kw_only=True)
 class Replica:
-    """A model in a format, laid out on a machine, at given constants; fields may hold arrays."""
+    """A model in a format, laid out on a machine, at given constants; fields may hold arrays.
+
+    What depends neither on the batch nor on the prompt is worked out once.
+    """
 
     work: ServingWork
     layout: ReplicaLayout
@@ -188,7 +219,7 @@ class Replica:
 
     def step_s(self, sequences: FloatOrArray, context_tokens: FloatOrArray) -> FloatOrArray:
         """One decode step of the engine; with speculation it drafts, and verifies the draft.  [s]"""
-        return self.decode_step(sequences, context_tokens).total
+        return as_float(sum(self._decode_terms(sequences, context_tokens).values()))
 
     def token_s(self, sequences: FloatOrArray, context_tokens: FloatOrArray) -> FloatOrArray:
         """Mean time per output token of one sequence, without prefill in between.  [s]"""
@@ -217,21 +248,24 @@ class Replica:
 
     def decode_step(self, sequences: FloatOrArray, context_tokens: FloatOrArray) -> Terms:
         """Time of one decode step of a batch at a mean context, by component.  [s]"""
+        return Terms(self._decode_terms(sequences, context_tokens))
+
+    def _decode_terms(self, sequences: FloatOrArray, context_tokens: FloatOrArray) -> dict[str, FloatOrArray]:
         batch = np.maximum(as_float(sequences) / as_float(self.layout.pp), 1.0)
         drafted = 0.0 if self.speculation is None else as_float(self.speculation.length)
         tokens = batch * (1.0 + drafted)
         with np.errstate(divide="ignore"):
             terms = {
-                "linear": self._linear(tokens, reads=True, head=True),
+                "linear": self._linear(tokens, reads=True),
                 "experts": self._experts(tokens, reads=True),
                 "attention": self._decode_attention(batch, tokens, context_tokens),
-                "collectives": self._collectives(tokens, self.constants.collective_s),
-                "pipeline": self._pipeline(tokens, self.constants.collective_s),
+                "collectives": self._collectives(tokens, latency=True),
+                "pipeline": self._pipeline(tokens, latency=True),
                 "launch": self._launch(batch),
             }
         if self.speculation is not None:
             terms["draft"] = sum(terms.values()) * drafted * as_float(self.speculation.draft_share)
-        return Terms(terms)
+        return terms
 
     def prefill(self, tokens: FloatOrArray, cached_tokens: FloatOrArray = 0, prompts: FloatOrArray = 1) -> Terms:
         """Engine time that one prompt adds to a step of `prompts`, as one walk through all stages.  [s]
@@ -256,95 +290,143 @@ class Replica:
     ) -> Terms:
         cached = as_float(cached_tokens)
         new = np.maximum(as_float(tokens) - cached, 1.0)
-        latency = as_float(self.constants.collective_s) * alone
         share = self.constants.prompt_compute
         with np.errstate(divide="ignore"):
             terms = {
-                "linear": self._linear(new, reads=alone, head=alone, head_tokens=1.0, share=share),
+                "linear": self._linear(new, reads=alone, head_tokens=1.0 * alone, share=share),
                 "experts": self._experts(new, reads=alone, share=share),
                 "attention": self._prefill_attention(as_float(tokens), cached),
-                "collectives": self._collectives(new, latency),
-                "pipeline": self._pipeline(new, latency),
+                "collectives": self._collectives(new, latency=alone),
+                "pipeline": self._pipeline(new, latency=alone),
             }
         unbatched = as_float(self.work.kernel_units) * as_float(self.constants.prompt_unit_s)
         unbatched = unbatched + as_float(self.constants.prompt_step_s)
         terms["launch"] = unbatched / as_float(prompts) + (self._launch(1.0) if alone else 0.0)
         return Terms(terms)
 
+    @cached_property
+    def _dp(self) -> NDArray[np.float64]:
+        return as_float(self.layout.dp)
+
+    @cached_property
+    def _stage_devices(self) -> NDArray[np.float64]:
+        return as_float(self.layout.stage_devices)
+
+    @cached_property
+    def _narrow(self) -> tuple[FloatOrArray, FloatOrArray, FloatOrArray]:
+        """What linear products, those of experts and of attention keep of a narrow format's peak."""
+        peaks, share = self.peaks, self.constants.low_precision
+        linear, expert, attention = (
+            narrow_format_share(peak, peaks.attention, share) for peak in (peaks.linear, peaks.expert, peaks.attention)
+        )
+        return linear, expert, attention
+
     def _time(
         self, read_bytes: FloatOrArray, flop_count: FloatOrArray, peak: FloatOrArray, read: Any, compute: Any
     ) -> FloatOrArray:
-        own = self.constants
-        share = own.compute if compute is None else compute
-        return kernel_group_time_s(
-            read_bytes,
-            flop_count,
-            self.machine.memory_bandwidth_bytes_per_s,
-            peak,
-            own.bandwidth if read is None else read,
-            as_float(share) * narrow_format_share(peak, self.peaks.attention, own.low_precision),
-        )
+        bandwidth = self.machine.memory_bandwidth_bytes_per_s
+        return kernel_group_time_s(read_bytes, flop_count, bandwidth, peak, read, compute)
 
     def _kept(self, unpacked: FloatOrArray) -> FloatOrArray:
         """Share that products keep where kernels unpack the weights."""
         return np.where(as_float(unpacked) > 0, self.constants.unpack, 1.0) if np.any(unpacked) else 1.0
 
     def _launch(self, batch: FloatOrArray) -> FloatOrArray:
-        own, mine = self.constants, as_float(batch) / as_float(self.layout.dp)  # each attention rank has its scheduler
-        fixed = as_float(
-            launch_time_s(self.work.kernel_units, mine, own.kernel_unit_s, own.sequence_s, own.sequence_unit_s)
-        )
-        return fixed + as_float(own.step_s)
+        own, mine = self.constants, as_float(batch) / self._dp  # each attention rank has its scheduler
+        fixed = launch_time_s(self._kernel_units, mine, own.kernel_unit_s, own.sequence_s, own.sequence_unit_s)
+        return as_float(fixed) + as_float(own.step_s)
+
+    @cached_property
+    def _kernel_units(self) -> NDArray[np.float64]:
+        return as_float(self.work.kernel_units)
+
+    @cached_property
+    def _linear_parameters(self) -> tuple[Any, Any]:
+        """Of products in the format of the weights, and of those in a plain one."""
+        work = self.work
+        linear = sum(layer.count * layer.linear_parameters for layer in work.layers)
+        return linear, sum(layer.count * layer.plain_parameters for layer in work.layers)
+
+    @cached_property
+    def _linear_bytes(self) -> FloatOrArray:
+        """Weights that a rank reads, the head among them.  [B]"""
+        work, (linear, plain) = self.work, self._linear_parameters
+        read_bytes = linear * work.linear_bytes + (plain + work.head_parameters) * work.plain_bytes
+        return as_float(read_bytes / as_float(self.layout.tp))
+
+    @cached_property
+    def _linear_kept(self) -> FloatOrArray:
+        return self._kept(self.peaks.linear_unpacked)
 
     def _linear(
         self,
         tokens: FloatOrArray,
         *,
         reads: bool,
-        head: bool,
         head_tokens: FloatOrArray | None = None,
         share: FloatOrArray = 1.0,
     ) -> FloatOrArray:
-        """Attention projections, dense and shared feed-forward, router; the head when it runs."""
-        work = self.work
-        linear = sum(layer.count * layer.linear_parameters for layer in work.layers)
-        plain = sum(layer.count * layer.plain_parameters for layer in work.layers)
-        top = work.head_parameters * head
-        read_bytes = (linear * work.linear_bytes + (plain + top) * work.plain_bytes) / as_float(self.layout.tp)
-        rows = as_float(tokens)
+        """Attention projections, dense and shared feed-forward, router; the head, of every token unless told."""
+        linear, plain = self._linear_parameters
+        rows, kept = as_float(tokens), self._linear_kept
+        top = self.work.head_parameters
         flop_count = 2 * ((linear + plain) * rows + top * (rows if head_tokens is None else head_tokens))
         return self._time(
-            read_bytes * reads,
-            flop_count / as_float(self.layout.stage_devices),
+            self._linear_bytes if reads else 0.0,
+            flop_count / self._stage_devices,
             self.peaks.linear,
-            as_float(self.constants.bandwidth) * self._kept(self.peaks.linear_unpacked),
-            as_float(self.constants.compute) * share * self._kept(self.peaks.linear_unpacked),
+            as_float(self.constants.bandwidth) * kept,
+            as_float(self.constants.compute) * share * kept * self._narrow[0],
         )
+
+    @cached_property
+    def _expert_kept(self) -> tuple[FloatOrArray, FloatOrArray]:
+        """Share that products of experts keep, and how much more than their share of them the busiest rank has."""
+        return self._kept(self.peaks.expert_unpacked), as_float(expert_imbalance(self.layout.ep))
 
     def _experts(self, tokens: FloatOrArray, *, reads: bool, share: FloatOrArray = 1.0) -> FloatOrArray:
         """Routed experts: the distinct ones a batch touches are read, k of them computed per token."""
+        if not self._has_experts:
+            return as_float(0.0)
         read_bytes, flop_count = as_float(0.0), as_float(0.0)
         spread = 1 + (as_float(tokens) - 1) * (1 - as_float(self.constants.routing_skew))
         for layer in self.work.layers:
-            touched = as_float(distinct_experts(layer.experts, layer.experts_per_token, spread))
             each = layer.count * layer.expert_parameters
-            read_bytes = read_bytes + each * touched * self.work.expert_bytes * reads
+            if reads:
+                touched = as_float(distinct_experts(layer.experts, layer.experts_per_token, spread))
+                read_bytes = read_bytes + each * touched * self.work.expert_bytes
             flop_count = flop_count + 2 * each * layer.experts_per_token * as_float(tokens)
-        stage = as_float(self.layout.stage_devices)
-        imbalance = as_float(expert_imbalance(self.layout.ep))
-        own, kept = self.constants, self._kept(self.peaks.expert_unpacked)
+        own, stage, (kept, imbalance) = self.constants, self._stage_devices, self._expert_kept
+        compute = own.compute if own.expert_compute is None else own.expert_compute
         return self._time(
             read_bytes / stage,
             flop_count * imbalance / stage,
             self.peaks.expert,
             as_float(own.bandwidth if own.expert_bandwidth is None else own.expert_bandwidth) * kept,
-            as_float(own.compute if own.expert_compute is None else own.expert_compute) * share * kept,
+            as_float(compute) * share * kept * self._narrow[1],
         )
+
+    @cached_property
+    def _has_experts(self) -> bool:
+        return any(np.any(layer.expert_parameters) for layer in self.work.layers)
 
     def _decode_attention(
         self, batch: FloatOrArray, tokens: FloatOrArray, context_tokens: FloatOrArray
     ) -> FloatOrArray:
         """Reads the cache of every sequence, and computes with it for every token; states are written back."""
+        if self._of_context.get("context") is not context_tokens:  # one at a time: loads differ, contexts seldom
+            self._of_context.update(context=context_tokens, sums=self._attended(context_tokens))
+        cache, flop_count = self._of_context["sums"]
+        own = as_float(batch) / self._dp
+        shared = as_float(tokens) / self._stage_devices
+        return self._attention_time(own * cache, flop_count * shared)
+
+    @cached_property
+    def _of_context(self) -> dict[str, Any]:
+        return {}
+
+    def _attended(self, context_tokens: FloatOrArray) -> tuple[FloatOrArray, FloatOrArray]:
+        """What a rank reads for one sequence, and what attention computes for one token.  [B], [FLOP]"""
         cache, flop_count = as_float(0.0), as_float(0.0)
         for layer in self.work.layers:
             seen = as_float(resident_tokens(context_tokens, layer.window_tokens))
@@ -355,16 +437,13 @@ class Replica:
             if np.any(layer.index_flop_per_pair):  # every tensor rank keeps the whole index
                 cache = cache + layer.count * layer.index_bytes_per_token * as_float(context_tokens)
                 flop_count = flop_count + layer.count * layer.index_flop_per_pair * as_float(context_tokens)
-        own = as_float(batch) / as_float(self.layout.dp)
-        shared = as_float(tokens) / as_float(self.layout.stage_devices)
-        limits = self.constants
-        return self._time(
-            own * cache,
-            flop_count * shared,
-            self.peaks.attention,
-            limits.cache_bandwidth,
-            limits.attention_compute,
-        )
+        return cache, flop_count
+
+    def _attention_time(self, read_bytes: FloatOrArray, flop_count: FloatOrArray) -> FloatOrArray:
+        own = self.constants
+        read = own.bandwidth if own.cache_bandwidth is None else own.cache_bandwidth
+        compute = own.compute if own.attention_compute is None else own.attention_compute
+        return self._time(read_bytes, flop_count, self.peaks.attention, read, as_float(compute) * self._narrow[2])
 
     def _prefill_attention(self, prompt: FloatOrArray, cached: FloatOrArray) -> FloatOrArray:
         flop_count = as_float(0.0)
@@ -375,59 +454,70 @@ class Replica:
             if np.any(layer.index_flop_per_pair):
                 whole = as_float(causal_pair_count(prompt)) - as_float(causal_pair_count(cached))
                 flop_count = flop_count + layer.count * layer.index_flop_per_pair * whole
-        share = flop_count / as_float(self.layout.stage_devices)
-        return self._time(0.0, share, self.peaks.attention, None, self.constants.attention_compute)
+        return self._attention_time(0.0, flop_count / self._stage_devices)
 
-    def _collectives(self, tokens: FloatOrArray, latency_s: FloatOrArray) -> FloatOrArray:
+    def _collectives(self, tokens: FloatOrArray, *, latency: bool) -> FloatOrArray:
         """An all-reduce after attention and one after the feed-forward part of each layer.
 
         Tensor ranks hold the same tokens: expert-parallel or not, they compute their share and add up. Between
         attention ranks, which hold other tokens and wait for each other, experts take two all-to-alls. Ranks that share
         out the tokens of a cache gather the queries and add up what each has found.
         """
-        ranks, ep, cp = as_float(self.layout.stage_devices), as_float(self.layout.ep), as_float(self.layout.cp)
-        payload = as_float(tokens) / as_float(self.layout.dp) * self.work.hidden * ACTIVATION_BYTES
-        reduce_s = self._latency(ranks, latency_s) + self._all_reduce(payload, ranks)
+        stage, experts, cache = self._groups
+        payload = self._payload(tokens)
+        reduce_s = stage.latency_s * latency + stage.all_reduce_s(payload)
         attention_s = reduce_s
-        if np.any(cp > 1):
-            attention_s = attention_s + 2 * self._latency(cp, latency_s) + self._all_reduce(payload, cp)
+        if cache is not None:
+            attention_s = attention_s + 2 * (cache.latency_s * latency) + cache.all_reduce_s(payload)
         total = as_float(0.0)
-        for layer in self.work.layers:
-            sent = payload * layer.experts_per_token
-            exchange_s = self._latency(ep, latency_s) + self._all_to_all(sent, ep)
-            spread = (ep > 1) & (as_float(self.layout.dp) > 1) & (as_float(layer.experts_per_token) > 0)
-            total = total + layer.count * (attention_s + np.where(spread, 2 * exchange_s, reduce_s))
+        for layer, spread in zip(self.work.layers, self._spread):
+            joined_s: FloatOrArray = reduce_s
+            if spread is not None:
+                exchange_s = experts.latency_s * latency + experts.all_to_all_s(payload * layer.experts_per_token)
+                joined_s = np.where(spread, 2 * exchange_s, reduce_s)
+            total = total + layer.count * (attention_s + joined_s)
         return total
 
-    def _all_reduce(self, payload: FloatOrArray, ranks: NDArray[np.float64]) -> NDArray[np.float64]:
-        """All-reduce inside the fast domain; across domains each device reduces its part over its own link.  [s]"""
-        inside = self._members(ranks)
-        time = as_float(ring_all_reduce_s(payload, inside, self._link(inside)))
-        if np.any(ranks > inside):
-            domains = ranks / inside
-            part = as_float(ring_all_reduce_s(as_float(payload) / inside, domains, self._link(ranks)))
-            time = time + np.where(domains > 1, part, 0.0)
-        return time
+    @cached_property
+    def _groups(self) -> tuple[_Group, _Group, _Group | None]:
+        """The devices of a stage, ranks that share out experts, and those that share out the tokens of a cache."""
+        cp = as_float(self.layout.cp)
+        cache = self._group(cp) if np.any(cp > 1) else None
+        return self._group(self._stage_devices), self._group(as_float(self.layout.ep)), cache
 
-    def _all_to_all(self, payload: FloatOrArray, ranks: NDArray[np.float64]) -> NDArray[np.float64]:
-        """All-to-all: what leaves the fast domain goes over each device's own link, while the rest goes inside.  [s]"""
-        inside = self._members(ranks)
-        time = as_float(all_to_all_s(as_float(payload) * inside / ranks, inside, self._link(inside)))
-        if np.any(ranks > inside):
-            time = np.maximum(time, as_float(payload) * (1 - inside / ranks) / self._link(ranks))
-        return time
+    @cached_property
+    def _spread(self) -> list[NDArray[np.bool_] | None]:
+        """Whether experts of each kind of layer lie with attention ranks that hold other tokens; None: nowhere."""
+        apart = (as_float(self.layout.ep) > 1) & (self._dp > 1)
+        each = [apart & (as_float(layer.experts_per_token) > 0) for layer in self.work.layers]
+        return [spread if np.any(spread) else None for spread in each]
 
-    def _members(self, ranks: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Ranks of a group that share a fast domain: neighbours.  [count]"""
-        return np.minimum(ranks, as_float(self.machine.scale_up_devices))
+    def _group(self, ranks: NDArray[np.float64]) -> _Group:
+        inside = np.minimum(ranks, as_float(self.machine.scale_up_devices))
+        across = self._link(ranks) if np.any(ranks > inside) else None
+        return _Group(
+            ranks=ranks, inside=inside, link=self._link(inside), across=across, latency_s=self._latency_s(ranks)
+        )
 
-    def _pipeline(self, tokens: FloatOrArray, latency_s: FloatOrArray) -> FloatOrArray:
+    def _payload(self, tokens: FloatOrArray) -> FloatOrArray:
+        """Activations of the tokens of one attention rank.  [B]"""
+        return as_float(as_float(tokens) / self._dp * self.work.hidden * ACTIVATION_BYTES)
+
+    def _pipeline(self, tokens: FloatOrArray, *, latency: bool) -> FloatOrArray:
         """Hops of the activations from stage to stage, at the slowest link that the replica spans."""
+        if self._hop is None:
+            return as_float(0.0)
+        hops, link, latency_s = self._hop
+        return hops * as_float(point_to_point_s(self._payload(tokens), link, latency_s * latency))
+
+    @cached_property
+    def _hop(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None:
+        """Hops of a walk, their link and its latency; None where no replica has a second stage."""
         devices, hops = as_float(self.layout.devices), as_float(self.layout.pp) - 1
+        if not np.any(hops):
+            return None
         link = np.minimum(self._link(devices), self.machine.pair_bytes_per_s)
-        payload = as_float(tokens) / as_float(self.layout.dp) * self.work.hidden * ACTIVATION_BYTES
-        hop_s = point_to_point_s(payload, np.where(hops > 0, link, np.inf), self._latency(devices, latency_s))
-        return hops * as_float(hop_s)
+        return hops, np.where(hops > 0, link, np.inf), self._latency_s(devices)
 
     def _link(self, ranks: FloatOrArray) -> NDArray[np.float64]:
         """Sustained one-way rate of one device to the rest of its group.  [B/s]"""
@@ -447,8 +537,6 @@ class Replica:
         on_bus = (as_float(machine.pcie) > 0) & (as_float(ranks) <= as_float(machine.node_devices))
         return as_float(rate) * np.where(on_bus, own.pcie, own.link)
 
-    def _latency(self, ranks: FloatOrArray, latency_s: FloatOrArray) -> NDArray[np.float64]:
-        """Fixed cost of a collective: none alone, between nodes taken as twice that inside one (not fitted)."""
-        node = np.maximum(self.machine.scale_up_devices, self.machine.node_devices)
-        size = as_float(ranks)
-        return as_float(latency_s) * np.where(size > node, 2.0, 1.0) * (size > 1)
+    def _latency_s(self, ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+        node, size = np.maximum(self.machine.scale_up_devices, self.machine.node_devices), ranks
+        return as_float(self.constants.collective_s) * np.where(size > node, 2.0, 1.0) * (size > 1)

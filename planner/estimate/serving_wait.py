@@ -27,6 +27,10 @@ REACH = 3.0  # of the lattice, in longest prompts
 SPREADS = 12.0  # and in mean waits
 FINEST = 0.25  # mean that a lattice tells, in its steps: a smaller one, and one below 0, is of the inversion
 TURN = 2 * np.pi * np.arange(POINTS // 2 + 1)[:, None]
+SMOOTH = np.exp(-0.5 * (TURN / POINTS) ** 2)  # over one point
+PLACE = np.arange(POINTS)[:, None] / POINTS
+UNDAMPED = np.exp(DAMPING * PLACE)
+BELOW_JUMP = np.asarray(normal_share_below(PLACE * POINTS))  # the jump at 0 is smoothed too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,15 +47,25 @@ class Steps:
 
     def _work(self, at: Complex) -> Complex:
         """x (1 - E[exp(-s P)]), prompts of a class being gamma distributed about their mean."""
-        shape = np.maximum(self.variation, 1e-3)
-        scale, share = self.prefill_s * shape, self.shares * self.requests_per_s
+        scale, shape, of_class = self._prompts
         real, imaginary = 1 + at.real[:, None, :] * scale, at.imag[:, None, :] * scale
-        size = share * np.exp(np.log(real * real + imaginary * imaginary) / (-2 * shape))  # of (1 + s P c)^(-1 / c)
+        size = np.exp(np.log(real * real + imaginary * imaginary) / (-2 * shape))  # of (1 + s P c)^(-1 / c)
         angle = np.arctan2(imaginary, real) / shape
+        weight = self.shares * self.requests_per_s * size.take(of_class, axis=1)
         found = np.empty(at.shape, dtype=np.complex128)
-        found.real = self.requests_per_s - (size * np.cos(angle)).sum(axis=1)
-        found.imag = (size * np.sin(angle)).sum(axis=1)
+        found.real = self.requests_per_s - (weight * np.cos(angle).take(of_class, axis=1)).sum(axis=1)
+        found.imag = (weight * np.sin(angle).take(of_class, axis=1)).sum(axis=1)
         return found
+
+    @cached_property
+    def _prompts(self) -> tuple[Values, Values, list[int]]:
+        """Scale and shape of prompts, those of equal ones once, and their place by class: many differ in answers."""
+        shape = np.maximum(self.variation, 1e-3)
+        scale = self.prefill_s * shape
+        keys = [(scale[i].tobytes(), shape[i].tobytes()) for i in range(len(shape))]
+        apart = list(dict.fromkeys(keys))
+        first = [keys.index(key) for key in apart]
+        return scale[first], shape[first], [apart.index(key) for key in keys]
 
     def _exponent(self, at: Complex) -> Complex:
         """Sum of s, w(s), w(w(s)), ...: the transform of a step's length is exp(-D times it)."""
@@ -102,12 +116,11 @@ class Steps:
 
     def _inverted(self, transform: Complex, rate: Complex) -> tuple[Values, Values]:
         """Share above each time of the lattice, from a transform at its rates."""
-        above = (1 - transform) / rate * np.exp(-0.5 * (TURN / POINTS) ** 2)  # smoothed over one point
-        place = np.arange(POINTS)[:, None] / POINTS
-        lattice = np.fft.irfft(above, POINTS, axis=0) * POINTS / self.reach_s * np.exp(DAMPING * place)
-        lattice = lattice / np.asarray(normal_share_below(place * POINTS))  # the jump at 0 was smoothed too
+        above = (1 - transform) / rate * SMOOTH
+        lattice = np.fft.irfft(above, POINTS, axis=0) * POINTS / self.reach_s * UNDAMPED
+        lattice = lattice / BELOW_JUMP
         tail = np.minimum.accumulate(np.clip(lattice[: POINTS * 3 // 4], 0.0, 1.0), axis=0)
-        return tail, place[: len(tail)] * self.reach_s
+        return tail, PLACE[: len(tail)] * self.reach_s
 
     def wait_s(self, share: Any) -> Values:
         """Wait that a share of the arrivals does not pass; `share` is a number, or an array (..., 1).  [s]"""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.export.shared import OnNode, Place, by_node
-from planner.plan.model.fleet import ServingAllocation
-from planner.plan.model.workloads import Allocation, Workload
 from planner.plan.parts import rows_of
+
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import ServingAllocation
+    from planner.plan.model.workloads import Allocation, Workload
 
 
 class Launched(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 from typing_extensions import TypedDict
@@ -30,14 +31,16 @@ from planner.export.levels import Launched, launched_of
 from planner.export.read_fleet import serving_fields
 from planner.export.shared import devices_on_nodes
 from planner.plan.asked import workloads_asked
-from planner.plan.model.plan import PlanDocument
-from planner.plan.model.rows import TrainingAllocation
-from planner.plan.model.workloads import Allocation, TrainingWorkload, Workload
 from planner.plan.proof import is_proven
 from planner.plan.references import load_model
 from planner.report.escape import file_stem
 from planner.scenario.schema import ModelRef, ServingFleet, TrainingJob
 from planner.scenario.shipped import folder_of
+
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.rows import TrainingAllocation
+    from planner.plan.model.workloads import Allocation, TrainingWorkload, Workload
 
 _FRAMES: dict[str, type[TrainingJob] | type[ServingFleet]] = {"training": TrainingJob, "serving": ServingFleet}
 

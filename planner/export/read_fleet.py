@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from typing_extensions import TypedDict
 
 from planner.catalog.model import Catalog
 from planner.estimate.engines import Limits, engine_limits
 from planner.export.cells import above_zero, if_any, real, whole
 from planner.export.launch import Bucket, PlannedMemory, ServingLayout
-from planner.plan.model.fleet import Bucket as BucketTold
-from planner.plan.model.fleet import ServingAllocation
-from planner.plan.model.rows import Memory
-from planner.plan.model.workloads import ServingWorkload
 from planner.scenario.schema import ServingFleet
+
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import Bucket as BucketTold
+    from planner.plan.model.fleet import ServingAllocation
+    from planner.plan.model.rows import Memory
+    from planner.plan.model.workloads import ServingWorkload
 
 
 class ServingFields(TypedDict):

@@ -6,12 +6,15 @@ On each node the largest replicas have the first devices, so that every replica 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from planner.carriers import dataclass
 from planner.export.cells import whole
-from planner.plan.model.fleet import ServingAllocation
-from planner.plan.model.plan import PlanDocument
 from planner.plan.parts import rows_of
+
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import ServingAllocation
+    from planner.plan.model.plan import PlanDocument
 
 Place = tuple[str, int]  # workload, and number of the row among its allocations
 

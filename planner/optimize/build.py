@@ -32,6 +32,7 @@ scaled by a greatest common divisor where that is small, else by a power of ten.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import groupby, pairwise
 
@@ -132,11 +133,11 @@ def _serving(model: Model, scope: Scope, task: Task, place: IntArray, *, flows: 
 
 
 def _carry(model: Model, scope: Scope, task: Task, columns: IntArray, place: IntArray) -> None:
-    capacity = [Fraction(int(each)) for each in scope.program.capacity_micro_per_s[columns, 0]]
     need = Fraction(task.demand_micro_per_s[0])
     if need <= 0:
         return
-    variables, coefficients = [int(each) for each in place[columns]], capacity
+    variables: list[int] = place[columns].tolist()
+    coefficients: list[Fraction | int] = scope.program.capacity_micro_per_s[columns, 0].tolist()
     if task.spare_replicas:
         steps, classes = _replica_classes(scope, columns)
         # some replica is in use when there is demand, so the smallest class is a constant
@@ -149,7 +150,7 @@ def _carry(model: Model, scope: Scope, task: Task, columns: IntArray, place: Int
         pairs, values = np.column_stack([each, only_with]), np.column_stack([np.ones(len(each)), -most])
         model.add_lines("class", 2 * np.arange(len(each) + 1), pairs.ravel(), values.ravel(), high=0.0)
         variables += [int(flag) for flag in flags]
-        coefficients = [*coefficients, *(-task.spare_replicas * step for step in steps[1:])]
+        coefficients += [-task.spare_replicas * step for step in steps[1:]]
     at_least(model, "carry", variables, coefficients, need)
 
 
@@ -158,9 +159,10 @@ def _replica_classes(scope: Scope, columns: IntArray) -> tuple[list[Fraction], I
     program = scope.program
     both = np.column_stack([program.capacity_micro_per_s[columns, 0], np.maximum(program.replicas[columns], 1)])
     pairs, pair_of = np.unique(both, axis=0, return_inverse=True)
-    each = [Fraction(capacity, replicas) for capacity, replicas in pairs.tolist()]
-    distinct = sorted(set(each)) or [Fraction(0)]
-    steps = [distinct[0], *(high - low for low, high in pairwise(distinct))]
+    parts = math.lcm(*set(pairs[:, 1].tolist()))  # whole numbers of them are compared sooner than fractions
+    each = [capacity * (parts // replicas) for capacity, replicas in pairs.tolist()]
+    distinct = sorted(set(each)) or [0]
+    steps = [Fraction(step, parts) for step in (distinct[0], *(high - low for low, high in pairwise(distinct)))]
     rank = {value: number for number, value in enumerate(distinct)}
     return steps, np.array([rank[value] for value in each], dtype=np.int64)[pair_of.reshape(-1)]
 

@@ -24,7 +24,7 @@ def power(value: float) -> float:
 
 
 def at_least(
-    model: Model, prefix: str, variables: Sequence[int], coefficients: Sequence[Fraction], need: Fraction
+    model: Model, prefix: str, variables: Sequence[int], coefficients: Sequence[Fraction | int], need: Fraction
 ) -> None:
     """A row of fractions: brought to small integers if that is possible, else to at most 1.
 
@@ -43,7 +43,7 @@ def at_least(
         What the sum must reach at least.
     """
     parts = math.lcm(need.denominator, *(each.denominator for each in coefficients))
-    whole = [int(each * parts) for each in coefficients]
+    whole = [each.numerator * (parts // each.denominator) for each in coefficients]
     divisor = math.gcd(*whole) or 1
     least = math.ceil(need * parts / divisor)
     reduced = [each // divisor for each in whole]

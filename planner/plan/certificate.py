@@ -84,11 +84,20 @@ def certified_bound(candidates: Candidates, certificate: Selection, upto: int | 
     return _bound(candidates, certificate, upper, upto)
 
 
-def settled(candidates: Candidates, certificate: Selection) -> Candidates:
+def settled(candidates: Candidates, certificate: Selection, *, known: bool = False) -> Candidates:
     """The columns with exact rates in all least covers at the prices of a certificate.
 
     Rates that were only bounded are never lower than the exact ones, so a least cover of exact rates weighs as little
     as it would if all were exact: the bound of a certificate does not depend on which rates were looked at before.
+
+    Parameters
+    ----------
+    candidates
+        Every column of the scenario.
+    certificate
+        As of `certified_bound`.
+    known
+        Take all rates at once that were worked out for whatever question: for a bound, not to make prices of.
     """
     while True:
         tables = dict[str, ServingTable]()
@@ -103,7 +112,7 @@ def settled(candidates: Candidates, certificate: Selection) -> Candidates:
                 least = least_of_task(program, task, weights, upper, parts_of(certificate["requests"], task))
                 bounded = [row for row in map(int, rows_of[list(least.units or ())]) if table.bounded(row)]
                 if bounded:
-                    tables[task.name] = table.exactly(question, bounded)
+                    tables[task.name] = table.exactly(question, bounded, known=known)
             if tables:
                 break
         if not tables:

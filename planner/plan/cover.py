@@ -294,7 +294,7 @@ def _undominated(items: Sequence[Item], needs: tuple[int, ...]) -> list[Item]:
 
 def _stands_in(one: Item, other: Item, needs: tuple[int, ...], largest: Sequence[int]) -> bool:
     """Whether units of one, which weighs no more, can take the place of any number of units of the other."""
-    return all(
-        e >= f and a <= b and (e == 0 or e * one.most >= need + most)
-        for e, f, a, b, need, most in zip(one.earned, other.earned, one.lost, other.lost, needs, largest)
-    )
+    for e, f, a, b, need, most in zip(one.earned, other.earned, one.lost, other.lost, needs, largest):
+        if e < f or a > b or 0 < e * one.most < need + most:
+            return False
+    return True

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, cast
 from planner import files
 from planner.errors import InputError, Place, Problem
 from planner.plan.contained import demand_contained
-from planner.plan.model.frontier import FrontierDocument
-from planner.plan.model.plan import PlanDocument
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+    from planner.plan.model.frontier import FrontierDocument
+    from planner.plan.model.plan import PlanDocument
 
 _MOST = 10  # problems that are told; the first of them are enough to mend a file by
 _LIMIT_BYTES = 64_000_000
@@ -89,9 +90,9 @@ def adapter_of(kind: Any) -> TypeAdapter[Any]:
 
 @cache  # made when the first file is read: it takes a moment
 def _adapter(schema: str) -> TypeAdapter[Any]:
-    if schema == "plan/result/v1":
-        return adapter_of(PlanDocument)
-    return adapter_of(FrontierDocument)
+    from planner.plan.model import frontier, plan
+
+    return adapter_of(plan.PlanDocument if schema == "plan/result/v1" else frontier.FrontierDocument)
 
 
 def _read(value: object, file: str, noun: str, schema: str, hint: str) -> Mapping[str, Any]:

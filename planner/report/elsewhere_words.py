@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from planner.plan.model.others import Elsewhere
-from planner.plan.model.plan import PlanDocument
 from planner.report import plan_words as words
+
+if TYPE_CHECKING:
+    from planner.plan.model.others import Elsewhere
+    from planner.plan.model.plan import PlanDocument
 
 MARKETPLACES = "marketplaces"
 

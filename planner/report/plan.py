@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from planner.plan.model.plan import PlanDocument
 from planner.report import csv, json, markdown, table, text
 from planner.report.escape import terminal
 from planner.report.plan_view import plan_blocks, some_sections
 from planner.report.screen import quiet_line, render_screen, screen_blocks
+
+if TYPE_CHECKING:
+    from planner.plan.model.plan import PlanDocument
 
 
 def render_plan(document: PlanDocument, form: str, **view: Any) -> str:

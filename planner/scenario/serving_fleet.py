@@ -254,9 +254,10 @@ class ServingFleet(Part):
     @property
     def tier(self) -> Estimator:
         """The tier that predicts: a throughput that was measured wins, unless the rule is asked for."""
-        if self._tier != "rule" and self.throughput_tokens_per_s_per_device is not None:
+        tier = self._tier  # each look at it takes a while
+        if tier != "rule" and self.throughput_tokens_per_s_per_device is not None:
             return "measured"
-        return DEFAULT_ESTIMATOR if self._tier == "measured" else self._tier
+        return DEFAULT_ESTIMATOR if tier == "measured" else tier
 
     @property
     def confidence_share(self) -> float:

@@ -70,3 +70,13 @@ def test_a_replica_that_is_hardly_busy_lets_nobody_wait_longer_than_a_prompt(bus
     )  # fmt: skip
     assert found.wait_s(0.99)[0] < 0.024
     assert found.wait_s(0.999)[0] < 0.05
+
+
+def test_classes_of_equal_prompts_are_transformed_once_each_with_its_own_share() -> None:
+    """Three classes of two lengths, in no order, wait as two classes do; of other spread they stay apart."""
+    apart = steps(4.0, [0.2, 0.01, 0.2], [0.1, 0.6, 0.3])
+    joined = steps(4.0, [0.01, 0.2], [0.6, 0.4])
+    assert len(apart._prompts[0]) == 2
+    assert apart.wait_table[0] == pytest.approx(joined.wait_table[0], rel=1e-9, abs=1e-12)
+    spread = steps(4.0, [0.2, 0.01, 0.2], [0.1, 0.6, 0.3], variation=np.array([[0.0], [0.0], [2.0]]))
+    assert len(spread._prompts[0]) == 3

@@ -57,6 +57,7 @@ LATE = {
     ("live", "planner.api.frontiers"): "the trade-off is drawn after the first answer",
     ("catalog", "planner.frames"): "pandas takes longer to import than a plan to be made",
     ("plan", "planner.frames"): "pandas",
+    ("plan", "planner.plan.model"): "types of documents take longer to make than a plan of one job",
     ("reading", "planner.frames"): "pandas",
     ("optimize", "planner.optimize.improve"): "large programs alone are solved in parts",
     ("sweeps", "planner.sweeps.plugin"): "needs the extra `cluster`",

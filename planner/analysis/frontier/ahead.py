@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from planner.analysis.frontier.sweep import Value, next_limit
 from planner.carriers import dataclass
-from planner.plan.model.frontier import Record
+
+if TYPE_CHECKING:
+    from planner.plan.model.frontier import Record
 
 GUESSES = 4  # walks that are begun in the middle, for each answer that is worked on at a time
 FINEST = 1e-3  # share of the first gap below which none is split any more

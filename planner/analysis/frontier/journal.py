@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from planner.candidates.program import OPTIONAL, Program
-from planner.plan.model.frontier import Record
+
+if TYPE_CHECKING:
+    from planner.plan.model.frontier import Record
 
 SCHEMA = "plan/frontier/journal/v1"
 BEGINS = json.dumps({"schema": SCHEMA})[:-1]  # every line, and so the file

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from planner.candidates.offers import OWNED, models_sold, quota_matches, site_at
 from planner.candidates.placement import data_sets
@@ -13,10 +13,12 @@ from planner.candidates.search import Candidates
 from planner.candidates.sellers import MARKETPLACE, is_asked
 from planner.catalog.model import Catalog, Offer
 from planner.estimate.market import OWN_CONTRACT, is_own_contract
-from planner.plan.model.workloads import Workload
 from planner.scenario.schema import Scenario
 from planner.scenario.terms import ContractModel
 from planner.spelling import closest
+
+if TYPE_CHECKING:
+    from planner.plan.model.workloads import Workload
 
 SHOWN = 5  # grids by name
 OLD_RATE_DAYS = 90  # from which on a rate of a currency may well be another

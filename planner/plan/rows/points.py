@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, cast
 
 from planner.candidates.search import Candidates
 from planner.optimize.solve import Solution
-from planner.plan.model.others import RowInShort
 from planner.plan.parts import rows_of
 
 if TYPE_CHECKING:
     from planner.plan.model.frontier import FoundPoint, FrontierPoint, Unchanging
-    from planner.plan.model.others import WorkloadInShort
+    from planner.plan.model.others import RowInShort, WorkloadInShort
     from planner.plan.model.plan import PlanDocument
     from planner.plan.model.workloads import Allocation, Workload
 
@@ -64,8 +63,10 @@ def workload_row(workload: Workload) -> WorkloadInShort:
 
 
 def _cell(row: Allocation) -> RowInShort:
+    from planner.plan.model.others import RowInShort as Short
+
     known: Mapping[str, object] = row
-    kept = {name: known[name] for name in RowInShort.__annotations__ if name in known}
+    kept = {name: known[name] for name in Short.__annotations__ if name in known}
     return cast("RowInShort", kept | {"layout": dict(row["layout"])})
 
 
