@@ -45,7 +45,7 @@ class ServingQuestion:
     recall: Recall = field(default_factory=Recall)  # what was answered of replicas
     involved: int | None = None  # of a replica at most, and then the best of each degree; None: the best of all
     more_mixes: Mixes = ()  # that replicas may serve besides those that every such fleet has (`optimize.class_mixes`)
-    tiers: dict[tuple[int, str], tuple[Device, ServingTier]] = field(default_factory=dict, compare=False)
+    tiers: dict[tuple[str, str], tuple[Device, ServingTier]] = field(default_factory=dict, compare=False)
 
     @property
     def stored(self) -> str:
@@ -112,10 +112,12 @@ class ServingQuestion:
 
     def tier_on(self, site: Site, layout: str = "") -> ServingTier:
         """Constants and bands of the prediction on a site."""
-        key = id(site.device), layout
-        if key not in self.tiers:  # for hundreds of groups of machines, which have some dozens of devices
-            self.tiers[key] = site.device, tier_on(self.fleet, self.arch, site.device, self.catalog, layout)
-        return self.tiers[key][1]
+        key = site.device.id, layout
+        known = self.tiers.get(key)  # for hundreds of groups of machines, which have some dozens of devices
+        if known is None or known[0] is not site.device:
+            known = site.device, tier_on(self.fleet, self.arch, site.device, self.catalog, layout)
+            self.tiers[key] = known
+        return known[1]
 
     def machine(self, site: Site) -> Machine:
         """The machine that a replica sees on a site."""

@@ -35,7 +35,7 @@ def differences(one: Any, other: Any, path: str = "") -> list[str]:
     if is_dataclass(one) and not isinstance(one, type):
         if type(one) is not type(other):
             return [path]
-        kept = [field.name for field in fields(one) if field.name != "ways"]
+        kept = [field.name for field in fields(one) if field.name != "ways" and field.compare]
         return [
             line for name in kept for line in differences(getattr(one, name), getattr(other, name), f"{path}.{name}")
         ]

@@ -155,11 +155,15 @@ def test_ctrl_c_after_the_plan_was_found_leaves_it(
     assert Path(".plan/three-jobs.plan.json").exists()
 
 
-def test_what_the_solver_alone_calls_infeasible_exits_as_the_table_says(here: Path, run: Run) -> None:
-    """More replicas than the numbers of a certificate hold: nothing meets every limit, and that is not proven."""
+def test_what_the_solver_alone_calls_infeasible_exits_as_the_table_says(
+    here: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More replicas than there are devices, and no certificate of it: nothing meets the limits, which is not proven."""
     fleet = "{name: chat, model: llama-3.1-8b, qpm: 1e12, input_tokens: 800, output_tokens: 200}"
     hardware = "{allow: [h100-sxm-80gb], providers: [aws, lambda]}"
     (here / "f.yaml").write_text(f"schema: plan/v1\nname: f\nserving: [{fleet}]\nhardware: {hardware}\n")
+    assert "Nothing meets every limit: that is proven" in run("solve", "f.yaml").out
+    monkeypatch.setattr("planner.analysis.beside.certificate_of", lambda *given, **more: None)
     answer = run("solve", "f.yaml")
     assert answer.code == 4, answer.err
     assert "so says HiGHS: it is not proven" in answer.out

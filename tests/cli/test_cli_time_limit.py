@@ -38,7 +38,7 @@ PLACES = {
     "planner.api.sessions.enumerate_candidates": ("solve", "scenarios/llama.yaml"),
     "planner.api.frontiers.sweep_of": ("frontier", "scenarios/llama.yaml", "--over", "budget"),
     "planner.cli.sides.sides_of": ("compare", "scenarios/llama.yaml", "scenarios/gpt2-xl.yaml"),
-    "planner.api.solve": ("report", "scenarios/llama.yaml"),
+    "planner.api.session": ("report", "scenarios/llama.yaml"),
 }
 
 
