@@ -243,8 +243,8 @@ class Session:
         ------
         UsageError
             `best` or `within` is no number that can be asked for; other plans are asked for, or one to stay with, and
-            there are several futures; or one to stay with, and
-            there are mixes within a job or another objective before cost.
+            there are several futures; or one to stay with, and there are mixes within a job or another objective
+            before cost.
         InputError
             Nothing fits a layout that is fixed, where another one would do; or `previous` holds no plan.
         StoppedError
@@ -252,10 +252,8 @@ class Session:
         PlanError
             The verifier refuses the plan: a bug.
         """
-        best, within = (
-            checked_count(best, "best"),
-            None if within is None else checked_share(within, "within", math.inf),
-        )
+        best = checked_count(best, "best")
+        within = None if within is None else checked_share(within, "within", math.inf)
         self._begin()
         scenario, catalog, began_s = self.scenario, self.catalog, time.process_time()
         demand_ways(self.candidates, lambda other: self.search(other, every_layout=True))

@@ -310,7 +310,8 @@ def on_gpus(job: TrainingJob, arch: Architecture, layout: Layout) -> Any:
     layout
         Layouts, as arrays.
     """
-    if job.lora is not None or (named_framework(job.framework) and job.framework not in ("fsdp", "torchtitan")):
+    named = named_framework(job.framework)
+    if job.lora is not None or (named is not None and named.name != "fsdp"):
         return None
     own = SOFTWARE.get(job.framework or "")
     programs = [own] if own else [SOFTWARE[name] for name in programs_of(job, arch, "gpu")]
