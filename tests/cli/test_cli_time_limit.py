@@ -63,15 +63,18 @@ def test_work_that_does_not_end_is_ended(
     assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
 
 
-def test_it_rings_again_for_what_comes_after(at_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interrupts, "AGAIN_S", 0.001)
-    monkeypatch.setattr(interrupts, "LAST_S", 0.001)
+LATE_S = 3600.0  # alarms of these tests are rung where they are to be heard: a busy machine may stand still anywhere
+
+
+def test_it_rings_again_for_what_comes_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "AGAIN_S", 0.1)
+    monkeypatch.setattr(interrupts, "LAST_S", -LATE_S)
     heard: list[str] = []
 
     def work() -> None:
-        with on_time(Deadline.after(0.001)):
+        with on_time(Deadline.after(LATE_S)):
             try:
-                endless()
+                signal.raise_signal(signal.SIGALRM)
             except TimeIsUp:
                 heard.append("once")
             endless()
@@ -81,32 +84,24 @@ def test_it_rings_again_for_what_comes_after(at_once: None, monkeypatch: pytest.
     assert heard == ["once"]
 
 
-@pytest.mark.parametrize(("last_s", "heard"), [(60.0, ["to the end", "then broken off"]), (0.05, [])])
-def test_what_was_found_is_written_down_first(
-    last_s: float, heard: list[str], at_once: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("last_s", "heard"), [(60.0, ["to the end", "then broken off"]), (0.05, ["then broken off"])])
+def test_what_was_found_is_written_down_first(last_s: float, heard: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """An alarm waits for it, and no longer than until the last moment."""
     monkeypatch.setattr(interrupts, "AGAIN_S", 0.005)
-    monkeypatch.setattr(interrupts, "LAST_S", last_s)
+    monkeypatch.setattr(interrupts, "LAST_S", last_s - LATE_S)
     found: list[str] = []
 
-    def work() -> None:
-        with on_time(Deadline.after(0.001)):
+    with on_time(Deadline.after(LATE_S)):
+        try:
             with parting():
-                until = time.monotonic() + 0.1
+                signal.raise_signal(signal.SIGALRM)
+                until = time.monotonic() + (0.1 if last_s > 1.0 else LATE_S)
                 while time.monotonic() < until:
                     pass
                 found.append("to the end")
-            try:
-                endless()
-            except TimeIsUp:
-                found.append("then broken off")
-
-    if heard:
-        work()
-    else:
-        with pytest.raises(StoppedError):
-            work()
+            endless()
+        except TimeIsUp:
+            found.append("then broken off")
     assert found == heard
 
 
