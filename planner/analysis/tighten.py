@@ -10,6 +10,7 @@ fleets of fewer replicas, which hold it with fewer spares, are looked at once mo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -21,15 +22,19 @@ from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.deadline import Deadline, TimeIsUp, is_up, parting
 from planner.estimate.serving_spares import replicas_within, spares_for
+from planner.optimize.limited import Asker, BoundedRates
 from planner.optimize.solve import Solution, noting_bounds
 from planner.optimize.status import RATES_ENDED, Status, uninterrupted
 from planner.plan.rows.serving import replica_site, routed_load
 from planner.plan.rows.serving_point import Point
+from planner.scenario.schema import Scenario
 
 ROUNDS = 16  # a handful is enough, save where hardly anything keeps the targets
 PATIENCE = 8  # rounds after which a kind of replica that still misses one is not used
 LEAST_CUT = 0.98  # of the rates, so that rounds end
 AVAILABILITY = "replicas within spares"  # a limit of what is tried, not of the scenario
+NO_ROUTING = "no routing was found in which every replica keeps its targets on its mix of requests"
+NO_FEWER = "a smaller fleet holds its availability with fewer spare replicas: none was looked for"
 DEEPEST_CUT = 0.5  # where not even an idle replica keeps its targets on the mix
 
 Answer = TypeVar("Answer")
@@ -57,26 +62,42 @@ def solve_within_targets(
     The candidates with the rates that were planned with, and their solution.
     """
     rounds = partial(_rounds, solve=solve, prepare=prepare, limit=limit)
-    best = rounds(candidates, {})
-    scenario = candidates.scenario
-    if not best[1].has_plan or scenario.scheduled or candidates.whole_shared is not None or is_up(limit):
-        return best
-    for task in best[0].program.tasks:
-        question = candidates.questions.get(task.name)
-        asked = isinstance(question, ServingQuestion) and question.fleet.availability is not None
-        if asked and scenario.objective[0] == "cost":
+    best, scenario = rounds(candidates, {}), candidates.scenario
+    held = {fleet.name for fleet in scenario.serving if fleet.availability is not None}
+    spared = [task for task in best[0].program.tasks if task.name in held and task.spare_replicas > 0]
+    able = scenario.objective[0] == "cost" and not scenario.scheduled and candidates.whole_shared is None
+    if able and not is_up(limit):
+        for task in spared:
             try:
                 best = _fewer_spares(best, candidates, task, rounds, prepare, limit)
             except (TimeIsUp, KeyboardInterrupt) as error:  # what was found stays, and is proven no further
                 return best[0], _unproven(
                     best[1], "interrupt" if isinstance(error, KeyboardInterrupt) else "time-limit"
                 )
-    return best
+    elif spared and not best[1].has_plan:
+        best = best[0], _not_proven(best[1], NO_FEWER)
+    return (candidates, best[1]) if spared and not best[1].has_plan else best
+
+
+def cheapest_within_targets(candidates: Candidates, asker: Asker) -> Solution:
+    """The plan of least cost whose replicas keep their targets on what they are sent.
+
+    Of several classes of requests it is one at the mixes that were listed, and not proven: others may do with less.
+    """
+    solution = solve_within_targets(candidates, lambda ways: asker.cheapest(ways.program))[1]
+    mixed = any(fleet.slo is not None and fleet.traffic.classes for fleet in candidates.scenario.serving)
+    return replace(solution, status=Status.FEASIBLE) if mixed and solution.status is Status.OPTIMAL else solution
+
+
+def tightens(scenario: Scenario) -> bool:
+    """Whether plans of its program may have to be solved again: a fleet has targets, or an availability to hold."""
+    return any(fleet.slo is not None or fleet.availability is not None for fleet in scenario.serving)
 
 
 def _unproven(solution: Solution, stopped_by: str) -> Solution:
-    """A plan beside which others, of fewer spares, were not looked at to the end."""
-    return replace(solution, status=Status.FEASIBLE, bound_microusd=None, gap=None, stopped_by=stopped_by)
+    """A plan, or none, beside which others, of fewer spares, were not looked at to the end."""
+    status = Status.FEASIBLE if solution.has_plan else Status.STOPPED
+    return replace(solution, status=status, bound_microusd=None, gap=None, stopped_by=stopped_by)
 
 
 Found = tuple[Candidates, Solution]
@@ -124,7 +145,8 @@ def _fewer_spares(
             given = {**raised, task.name: spares}
             found, solution = rounds(prepare(with_tables(capped, {}, given)), given)
             same = next(one for one in found.program.tasks if one.name == task.name).spare_replicas == spares
-            if solution.has_plan and same and solution.cost_microusd < best[1].cost_microusd:
+            cheaper = not best[1].has_plan or solution.cost_microusd < best[1].cost_microusd
+            if solution.has_plan and same and cheaper:
                 best = _without_cap(found), solution
             if solution.status not in (Status.OPTIMAL, Status.INFEASIBLE):
                 stopped_by = solution.stopped_by or "time-limit"
@@ -158,7 +180,7 @@ def _rounds(
         if not solution.has_plan:
             return candidates, _not_proven(solution) if kept else solution
         with parting():  # a plan that is not checked is none
-            cuts, more = dict(_cuts(candidates, solution, kept)), dict(_more_spares(candidates, solution))
+            cuts, more = dict(_cuts(candidates, solution, kept)), dict(more_spares(candidates, solution))
         if not cuts and not more:
             return candidates, solution
         uninterrupted(solution)  # a plan whose targets are missed is none to keep
@@ -226,10 +248,10 @@ def on_exact_rates(
     The candidates with the rates that the answer rests on, and the answer.
     """
     while True:
-        with noting_bounds() as noted:
+        with noting_bounds() as noted, suppress(BoundedRates):
             answer = ask(candidates)
-        if not noted:
-            return candidates, answer
+            if not noted:
+                return candidates, answer
         tables: dict[str, ServingTable] = {}
         for name in sorted({name for name, _ in noted}):
             table, question = candidates.tables[name], candidates.questions[name]
@@ -245,18 +267,17 @@ def _given_up(cuts: Kept, before: Kept) -> Kept:
     return {place: share if before.get(place) == share else 0.0 for place, share in cuts.items()}
 
 
-def _not_proven(solution: Solution) -> Solution:
+def _not_proven(solution: Solution, message: str = NO_ROUTING) -> Solution:
     """Nothing was found with lowered rates, which proves nothing: other routings might keep the targets."""
     if solution.status != Status.INFEASIBLE:
         return solution
-    message = "no routing was found in which every replica keeps its targets on its mix of requests"
     nothing = replace(solution, units=0 * solution.units, flows=0 * solution.flows, cost_microusd=0)
     return replace(
         nothing, status=Status.STOPPED, bound_microusd=None, gap=None, messages=(*solution.messages, message)
     )
 
 
-def _more_spares(candidates: Candidates, solution: Solution) -> Iterator[tuple[str, int]]:
+def more_spares(candidates: Candidates, solution: Solution) -> Iterator[tuple[str, int]]:
     """Fleets whose replicas are down together more often than the availability that is asked for allows."""
     for task in candidates.program.tasks:
         question = candidates.questions.get(task.name)  # none of what is bought

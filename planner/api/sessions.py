@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from planner.analysis.beside import NO_TIME, beside_plan, despite_ctrl_c
 from planner.analysis.standing import standing_of
@@ -31,7 +31,7 @@ from planner.checks.verify import verify as _verify
 from planner.deadline import Deadline, TimeIsUp, due, is_up
 from planner.errors import PlanError, UsageError
 from planner.estimate.market import market
-from planner.optimize.class_mixes import better_mixes
+from planner.optimize.class_mixes import better_mixes, mixes_may_help, within_looser_limits
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import STOPS, Status, as_far_as_listed, uninterrupted
 from planner.plan.document import build_document, resealed, with_simulation
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument
 
 Answer = tuple[Candidates, Solution]
-Found = TypeVar("Found")
 ANSWER_SHARE = 0.7  # of the time that is left then, for rates that plans rest on; the rest is for the certificate
 LISTING_SHARE = 0.7  # of the time that is left until a deadline; what is not listed by then is left out
 AT_ONCE = 4  # workloads of a plan that is checked and written down in the second that is kept back for it
@@ -348,18 +347,15 @@ class Session:
         from planner.analysis.why.marginals import marginal_values
 
         self._begin()
-
-        def asked(candidates: Candidates, solution: Solution) -> list[MarginalValue]:
-            return marginal_values(candidates, solution, self.search, self._asker) if solution.has_plan else []
-
-        return self._exactly(asked)
+        candidates, solution = self._plain
+        return marginal_values(candidates, solution, self.search, self._asker) if solution.has_plan else []
 
     def break_even(self) -> list[BreakEvenRow]:
         """What forcing each device that is not chosen costs, and the price at which it would be chosen."""
         from planner.analysis.why.break_evens import break_even_prices
 
         self._begin()
-        return self._exactly(lambda candidates, solution: break_even_prices(candidates, solution, self._asker))
+        return break_even_prices(*self._plain, self._asker)
 
     def why_not(self, device: str, *, workload: str | None = None) -> list[WhyNot]:
         """Why a device is not in the plan, by workload: dearer by how much, or impossible and what came nearest.
@@ -377,14 +373,8 @@ class Session:
         self._begin()
         things = groups_named(self.scenario, device) or [Asked(name=one_device(self.catalog, device))]
 
-        def asked(candidates: Candidates, solution: Solution) -> list[WhyNot]:
-            told = (
-                why_not(candidates, solution, thing, self.search, workload=workload, asker=self._asker)
-                for thing in things
-            )
-            return [entry for entries in told for entry in entries]
-
-        return self._exactly(asked)
+        told = (why_not(*self._plain, thing, self.search, workload=workload, asker=self._asker) for thing in things)
+        return [entry for entries in told for entry in entries]
 
     def layout_price(self, layout: str, *, workload: str | None = None) -> list[LayoutPrice]:
         """What each workload costs in a layout, "tp2 pp1 zero-3", beside the plan; or why it cannot be.
@@ -413,11 +403,8 @@ class Session:
         from planner.analysis.why.infeasible import infeasibility
 
         self._begin()
-
-        def asked(candidates: Candidates, solution: Solution) -> Infeasible | None:
-            return infeasibility(candidates, self.search, **self.options) if solution.status == "infeasible" else None
-
-        return self._exactly(asked)
+        candidates, solution = self._plain
+        return infeasibility(candidates, self.search, **self.options) if solution.status == "infeasible" else None
 
     def __repr__(self) -> str:
         solved = self._answer[1].status if self._answer else "not solved yet"
@@ -443,12 +430,17 @@ class Session:
         return self._answer
 
     def _at_better_mixes(self, found: Answer) -> Answer:
-        """The best plan with mixes of classes of requests with which fleets are cheaper among the ways; or the same."""
+        """The best plan with mixes of classes of requests with which fleets are cheaper among the ways; or the same.
+
+        Where limits leave no plan, those of the cheapest within looser ones: with cheaper fleets there may be one.
+        """
         limit: Deadline | None = self.options["time_limit_s"]
-        if found[1].status is not Status.OPTIMAL or is_up(limit):
+        none = found[1].status is Status.INFEASIBLE
+        if is_up(limit) or (found[1].status is not Status.OPTIMAL and not (none and mixes_may_help(found[0]))):
             return found
         try:
-            mixes = better_mixes(*found, over=lambda: is_up(limit))
+            free = solve_within_targets(within_looser_limits(found[0]), self.solved, limit=limit) if none else found
+            mixes = better_mixes(*free, over=lambda: is_up(limit)) if free[1].status is Status.OPTIMAL else None
             if not mixes:
                 return found
             asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, "tie_share": self.tie_tolerance}
@@ -459,7 +451,7 @@ class Session:
             again = solve_within_targets(ways, self.solved, prepare=self.mixed, limit=limit)
         except (TimeIsUp, KeyboardInterrupt):
             return found
-        if again[1].status is not Status.OPTIMAL or again[1].cost_microusd >= found[1].cost_microusd:
+        if again[1].status is not Status.OPTIMAL or not (none or again[1].cost_microusd < found[1].cost_microusd):
             return found
         self.candidates, self.__dict__["ways"] = listed, ways
         return again
@@ -510,16 +502,6 @@ class Session:
         if self.ways is self.candidates:
             return self.answer()
         return solve_within_targets(self.candidates, self.solved)
-
-    def _exactly(self, ask: Callable[[Candidates, Solution], Found]) -> Found:
-        """An answer to a further question, once all rates that it rests on are exact."""
-        first, solution = self._plain
-
-        def asked(candidates: Candidates) -> Found:
-            same = candidates is first
-            return ask(*(first, solution) if same else solve_within_targets(candidates, self.solved))
-
-        return on_exact_rates(first, asked)[1]
 
     @property
     def _asker(self) -> Asker:

@@ -277,15 +277,19 @@ def infeasible_findings(document: PlanDocument, scenario: Scenario, catalog: Cat
 
 
 def _conflict(told: Infeasible, names: set[str], scenario: Scenario) -> Iterator[Finding]:
-    """What contradicts itself: each once; a way out for each limit of it that is a number, and for no other."""
+    """What contradicts itself: each once; a way out for each limit of it that is a number, and for no other.
+
+    Where nothing was found to contradict itself, as where only spare replicas are lacking, any limit may be a way out.
+    """
     members, movable = [one["name"] for one in told["conflict"]], set(_values(scenario))
     for name in members:
         if name not in names | movable | _keys(scenario):
             yield Finding("wrong-way-out", f"{name}: the scenario has no such limit")
     chosen = {f"hardware.{name}" for name in ("allow", "regions") if getattr(scenario.hardware, name) != ("*",)}
     tried = [one["limit"] for one in told["ways_out"] if not (one["to"] and _KEPT.fullmatch(one["limit"]))]
-    wanted = [name for name in members if name in movable - _CHOICES]
-    if len(set(members)) < len(members) or [name for name in tried if name not in _CHOICES] != wanted:
+    moved = [name for name in tried if name not in _CHOICES]
+    wanted = [name for name in members or dict.fromkeys(moved) if name in movable - _CHOICES]
+    if len(set(members)) < len(members) or moved != wanted:
         yield Finding("wrong-way-out", f"the conflict is of {members}, the ways out of {tried}")
     wider = [name for name in tried if name in _CHOICES]
     if len(set(wider)) < len(wider) or not chosen.issuperset(wider):
@@ -337,7 +341,7 @@ def _values(scenario: Scenario) -> dict[str, tuple[str, int]]:
     for index, owned in enumerate(hardware.owned):
         found[f"hardware.owned[{index}]"] = ("shapes", owned.count)
     for index, fleet in enumerate(scenario.serving):
-        per_day = None if fleet.requests_per_s is None else math.floor(fleet.requests_per_s * 86_400)
+        per_day = None if fleet.requests_per_s is None else math.floor(round(fleet.requests_per_s * 86_400, 3))
         per_min = None if fleet.requests_per_minute is None else math.floor(fleet.requests_per_minute)
         loads = {
             "qpm": ("requests/min", per_min),

@@ -8,8 +8,9 @@ A what such a plan spends on everything else, B what it spends on h at the full 
 finitely many rising lines: concave, rising, piecewise linear. h is in every best plan when a(t) < z and in none
 when a(t) > z, so the break-even share is the t* with a(t*) = z.
 
-*Iteration.* From t = 0 on: a plan (A, B) of least A + t B gives the next t = (z - A) / B. The line of that plan lies
-above a everywhere, so a reaches z no earlier than the line does: t* is never passed. As long as a(t) < z the new
+*Iteration.* A plan (A, B) of least A + t B gives the next t = (z - A) / B; the first is the cheapest at the full price,
+which is most often the last one, too. The line of a plan lies above a everywhere, so a reaches z no earlier than the
+line does: t* is never passed, and where that is below 0 the iteration begins there. As long as a(t) < z the new
 plan's line lies below the old one's at t, so t rises strictly, and no plan comes twice: finite, and at the end
 a(t) = z, proven by the last solve. t* is a ratio of two whole numbers of micro-dollars, and kept as one.
 
@@ -17,9 +18,9 @@ a(t) = z, proven by the last solve. t* is a ratio of two whole numbers of micro-
 exactly, q A + p B for t = p / q, while those stay below 2**45, else rounded to whole micro-dollars, as prices are;
 plans are compared in fractions either way.
 
-*Pruning* at the full price holds at every share: between two columns of h, and between two others, the order by cost
-stays; a column of h that is no dearer than another one is so at less of its price; and no other column stands in
-for one of h, because of the row.
+*Pruning* at the full price holds at every share between columns that are alike in whether their price is h's, and in
+whether they count as its use: their order by cost stays. It is done without the row, which is met by as many units
+of h as before: where a column takes the place of all others (`candidates.prune`), those of h stay, at no more cost.
 
 The budget is left out: plans that matter cost at most z, which is within it. A limit on spend per hour counts
 list prices.
@@ -77,14 +78,14 @@ def break_even(
         (n,) columns of which at least one unit must be taken; default: those priced.
     """
     asker = asker or Asker()
-    forced, kept = forced_program(program, priced if uses is None else uses)
+    forced, kept = forced_program(program, priced, priced if uses is None else uses)
     mine = priced[kept]
     full = asker.cheapest(forced)
     if not full.has_plan:
         return BreakEven(proven=full.status is Status.INFEASIBLE)
     units = np.zeros(program.column_count, dtype=np.int64)
     units[kept] = full.units
-    share, proven = _share(forced, mine, best_microusd, asker)
+    share, proven = _share(forced, mine, best_microusd, asker, full.units)
     return BreakEven(
         share=share,
         forced_microusd=full.cost_microusd,
@@ -94,18 +95,20 @@ def break_even(
     )
 
 
-def forced_program(program: Program, uses: Mask) -> tuple[Program, IntArray]:
+def forced_program(program: Program, priced: Mask, uses: Mask) -> tuple[Program, IntArray]:
     """The pruned program in which some of these columns are used, without a budget; and its columns in the old one."""
     columns = np.flatnonzero(uses)
     row = Row(name=FORCED, label="used", bound=-1, columns=columns, coefficients=np.full(len(columns), -1))
     rows = tuple(one for one in program.rows if limit_of(one) != BUDGET)
-    forced = replace(program, rows=(*rows, row), objective=("cost",))
-    return restrict(forced, np.isin(np.arange(program.column_count), prune(forced)))
+    free = replace(program, rows=rows, objective=("cost",))
+    kept = prune(free, within=2 * uses.astype(np.int64) + priced)
+    return restrict(replace(free, rows=(*rows, row)), np.isin(np.arange(program.column_count), kept))
 
 
-def _share(forced: Program, mine: Mask, best: int, asker: Asker) -> tuple[Fraction | None, bool]:
-    """The iteration of the module's proof; None when a(0) >= z."""
-    share, proven = Fraction(0), True
+def _share(forced: Program, mine: Mask, best: int, asker: Asker, units: IntArray) -> tuple[Fraction | None, bool]:
+    """The iteration of the module's proof, from a plan on; None when a(0) >= z."""
+    rest, spend = _spend(forced, ~mine, units), _spend(forced, mine, units)
+    share, proven = max(Fraction(best - rest, spend), Fraction(0)) if spend else Fraction(0), True
     for _ in range(MOST_STEPS):
         answer = asker.cheapest(replace(forced, cost_microusd=costs_at(forced, mine, share)))
         proven &= answer.status is Status.OPTIMAL

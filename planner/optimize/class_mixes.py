@@ -22,14 +22,14 @@ Source: column generation, after Gilmore and Gomory, Operations Research 9(6) (1
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.blended import endless
-from planner.candidates.program import Task
+from planner.candidates.program import Program, Row, Task
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingTable
 from planner.candidates.serving_question import Mixes, ServingQuestion
@@ -45,6 +45,7 @@ STEPS = {2: 16, 3: 6, 4: 3}  # parts of a class's share of the traffic on the gr
 FEWEST_STEPS = 2
 KINDS = 8  # of replicas that are looked at
 PER_MIX = 2  # of them the cheapest at each listed mix
+LOOSER = 25  # percent: limits beyond those of the scenario within which mixes are looked for where there is no plan
 SAVED = 1e-3  # relative, of the cost: less is not looked for
 ROUNDS = 30  # in which what is chosen is rated
 NEARBY = 4.0  # power of the distance between two mixes with which their likeness falls
@@ -69,18 +70,41 @@ def better_mixes(candidates: Candidates, solution: Solution, over: Callable[[], 
     found: dict[str, Mixes] = {}
     if not highs.available() or candidates.scenario.scheduled:
         return found
-    for task in candidates.program.tasks:
-        question, table = candidates.questions.get(task.name), candidates.tables.get(task.name)
-        if not isinstance(question, ServingQuestion) or not isinstance(table, ServingTable):
-            continue
-        if not _worth_it(question, table, task):
-            continue
+    for task, question, table in _able(candidates):
         part = slice(task.first, task.stop)
         paid = float((candidates.program.cost_microusd[part] * solution.units[part]).sum())
         mixes = _Search.of(question, table, task).below(paid, over)
         if mixes:
             found[task.name] = mixes
     return found
+
+
+def mixes_may_help(candidates: Candidates) -> bool:
+    """Whether mixes are looked for of some fleet."""
+    return highs.available() and not candidates.scenario.scheduled and any(_able(candidates))
+
+
+def within_looser_limits(candidates: Candidates) -> Candidates:
+    """The ways with limits of the scenario that are a quarter larger: better mixes save no more."""
+
+    def freed(program: Program) -> Program:
+        rows = (row if not row.name.startswith("limits.") else _looser(row) for row in program.rows)
+        return replace(program, rows=tuple(rows))
+
+    return replace(candidates, program=freed(candidates.program), whole=freed(candidates.whole))
+
+
+def _looser(row: Row) -> Row:
+    return replace(row, bound=-(-row.bound * (100 + LOOSER) // 100))
+
+
+def _able(candidates: Candidates) -> Iterator[tuple[Task, ServingQuestion, ServingTable]]:
+    for task in candidates.program.tasks:
+        question, table = candidates.questions.get(task.name), candidates.tables.get(task.name)
+        if not isinstance(question, ServingQuestion) or not isinstance(table, ServingTable):
+            continue
+        if _worth_it(question, table, task):
+            yield task, question, table
 
 
 def _worth_it(question: ServingQuestion, table: ServingTable, task: Task) -> bool:

@@ -28,11 +28,15 @@ from numpy.typing import NDArray
 from planner.candidates.program import IntArray, Program, Row, restrict
 from planner.carriers import dataclass
 from planner.deadline import left_s
-from planner.optimize.solve import optimize
+from planner.optimize.solve import bounds_noted, optimize
 from planner.optimize.status import Solution, Status, uninterrupted
 
 PROVIDERS = "limits.max_providers"
 More = Mapping[str, int | None]  # units by which limits are loosened; None = left out
+
+
+class BoundedRates(Exception):
+    """A plan was found that rests on rates which are only known not to be higher."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,12 +136,15 @@ class Asker:
 
     Parameters
     ----------
+    exact
+        A plan of rates that are only bounded ends the question: whoever asks makes them exact and asks again.
     stop_at
         Time of the monotonic clock from which on nothing is solved any more: answers are then `stopped`.  [s]
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
     stop_at: float | None = None
+    exact: bool = False
 
     @property
     def spent(self) -> bool:
@@ -145,7 +152,13 @@ class Asker:
         return self.stop_at is not None and time.monotonic() >= self.stop_at
 
     def cheapest(self, program: Program, mask: NDArray[np.bool_] | None = None) -> Solution:
-        """The least cost."""
+        """The least cost.
+
+        Raises
+        ------
+        BoundedRates
+            Exact rates are asked for, and a plan is made of others.
+        """
         asked, options = replace(program, objective=("cost",)), dict(self.options)
         if self.stop_at is not None:
             left = self.stop_at - time.monotonic()
@@ -153,7 +166,10 @@ class Asker:
                 return _stopped(program)
             limit = left_s(options.get("time_limit_s"))
             options["time_limit_s"] = left if limit is None else min(limit, left)
-        return uninterrupted(optimize(asked, columns=mask, cost_only=True, **options))
+        answer = uninterrupted(optimize(asked, columns=mask, cost_only=True, **options))
+        if self.exact and bounds_noted():
+            raise BoundedRates
+        return answer
 
     def within(self, share: float) -> Asker:
         """The same for a share of the time that is left."""

@@ -154,6 +154,11 @@ def noting_bounds() -> Iterator[set[tuple[str, int]]]:
         _NOTED.reset(token)
 
 
+def bounds_noted() -> bool:
+    """Whether a plan that was found since they are noted uses such ways."""
+    return bool(_NOTED.get())
+
+
 def _note_bounds(program: Program, units: IntArray) -> None:
     found = _NOTED.get()
     for task in program.tasks if found is not None else ():

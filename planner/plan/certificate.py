@@ -121,6 +121,17 @@ def settled(candidates: Candidates, certificate: Selection, *, known: bool = Fal
         candidates = with_tables(candidates, tables, spares)
 
 
+def all_settled(candidates: Candidates) -> Candidates:
+    """The columns with exact rates throughout: each may count where a search for a least cover is cut short."""
+    tables = {
+        name: table.exactly(question, np.flatnonzero(table.open_rows).tolist())
+        for name, table in candidates.tables.items()
+        if isinstance(table, ServingTable) and isinstance(question := candidates.questions[name], ServingQuestion)
+    }
+    spares = {task.name: task.spare_replicas for task in candidates.whole.tasks}
+    return with_tables(candidates, tables, spares)
+
+
 def bound_of_earlier(candidates: Candidates, prices: Prices, latest_s: float) -> int:
     """Above 0 where prices of limits prove that no plan finishes before a time.  [s]
 

@@ -55,8 +55,25 @@ def test_pruning_keeps_what_only_another_price_brings_in() -> None:
     """Dearer in every respect, and yet the only column of its hardware."""
     tasks = [Task(name="a", kind="training", first=0, stop=3)]
     question = program(tasks, cost=[10, 16, 20], nodes=[1, 2, 3])
-    kept = forced_program(question, ints([0, 0, 1]) > 0)[1]
-    assert 2 in kept.tolist()
+    mine = ints([0, 0, 1]) > 0
+    assert 2 in forced_program(question, mine, mine)[1].tolist()
+
+
+def test_a_lower_price_lets_other_workloads_change_too() -> None:
+    """One job is to use h; below 12/10 of its price so does the other, whose way on h is the dearer one at list."""
+    tasks = [Task(name="a", kind="training", first=0, stop=2), Task(name="b", kind="training", first=2, stop=4)]
+    question = program(tasks, cost=[10, 16, 10, 12])
+    found = break_even(question, ints([0, 1, 0, 1]) > 0, 20, uses=ints([0, 1, 0, 0]) > 0)
+    assert (found.share, found.forced_microusd) == (Fraction(5, 7), 26)
+
+
+def test_fleets_are_pruned_though_something_has_to_be_used() -> None:
+    """None of a thousand ways was left out: each further program took seconds where it takes tenths."""
+    fleet = Task(name="fleet", kind="serving", first=0, stop=4, demand_micro_per_s=(5,))
+    question = program([fleet], cost=[10, 11, 20, 21], capacity_micro_per_s=[[2], [2], [3], [3]], replicas=[1] * 4)
+    h = ints([0, 0, 1, 1]) > 0
+    assert forced_program(question, h, h)[1].tolist() == [0, 2]
+    assert break_even(question, h, 30).forced_microusd == 30
 
 
 def test_random_programs_enter_at_the_break_even_price_and_not_above() -> None:

@@ -14,7 +14,7 @@ from planner.catalog.model import Catalog
 from planner.deadline import TimeIsUp
 from planner.errors import InputError
 from planner.estimate.serving_spares import frailty, replicas_within, spares_for, time_within_spares
-from planner.scenario.load import parse_scenario
+from planner.scenario.load import parse_scenario, with_settings
 from planner.scenario.schema import Scenario, Spot
 from tests.tiers import cases, while_time_lasts
 from tests.verified import errors
@@ -33,7 +33,7 @@ def asked(allow: list[str], **changes: Any) -> Scenario:
         "model": "llama-3.1-8b", "weights": "fp8", "qpm": 2541, "peak_factor": 1, "input_tokens": 1500,
         "output_tokens": 300, "slo": {"ttft_p95": "1 s", "tpot_p95": "80 ms"}, "availability": "99.99 %", **changes,
     }  # fmt: skip
-    given = {name: value for name, value in fleet(**facts).items() if name != "throughput"}
+    given = {name: value for name, value in fleet(**facts).items() if name != "throughput" and value is not None}
     return scenario(serving=[given], hardware={"allow": allow}, prefer="cheapest")
 
 
@@ -61,6 +61,33 @@ def test_fewer_replicas_with_fewer_spares_are_looked_at() -> None:
     assert few is not None
     assert more is not None
     assert more <= few
+
+
+MANY: dict[str, Any] = {"qpm": 20000, "input_tokens": 500, "output_tokens": 200, "slo": None, "availability": "99.9 %"}
+
+
+def test_a_budget_for_fewer_spares_is_enough() -> None:
+    """Rounds that raised the spares ended above the budget, and nothing was said to meet it."""
+    free = asked(["h100-sxm-80gb", "l40s"], **MANY)
+    least = cost(free)
+    assert least is not None
+    within, below = (f"limits.budget=${one / 1e6:.6f}" for one in (least + 1_000_000, least - 1_000_000))
+    assert cost(with_settings(free, [within])) == least
+    document: Any = api.solve(with_settings(free, [below]), world()).document
+    assert document["status"] == "infeasible"
+    assert not errors(document)
+    (way,) = (way for way in document["infeasible"]["ways_out"] if way["limit"] == "limits.budget")
+    assert way["cost_microusd"] == least
+    assert cost(with_settings(free, [way["setting"]])) == least
+
+
+def test_one_kind_alone_holds_the_availability_too() -> None:
+    """92 cards without a spare were said to be cheaper than the mix that was chosen."""
+    free = asked(["h100-sxm-80gb", "l40s"], **MANY)
+    document: Any = api.solve(free, world()).document
+    single = document["single_kind"]
+    assert len(document["workloads"][0]["allocations"]) == 2
+    assert single is None or single["cost_microusd"] >= document["summary"]["cost_microusd"]
 
 
 @pytest.mark.parametrize("part", range(3))
@@ -130,7 +157,7 @@ def test_what_was_found_before_the_time_was_up_is_a_plan(error: type[BaseExcepti
         raise error
 
     monkeypatch.setattr(tighten, "_fewer_spares", ended)
-    document: Any = api.solve(asked(["gh200*", "h100-*", "l40s"]), world()).document
+    document: Any = api.solve(asked(["gh200*"], availability="99.995 %"), world()).document
     assert document["status"] == "feasible"
     assert document["summary"]["bound_microusd"] is None
     assert not errors(document)

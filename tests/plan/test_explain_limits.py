@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,14 @@ import pytest
 from planner import api
 from planner.analysis.why.repairs import settings_of
 from planner.analysis.why.settings import in_words, stated_limits, written
-from planner.analysis.why.widen import least_that_works, wider_choices
+from planner.analysis.why.widen import least_that_works, load_of, wider_choices
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.errors import InputError
 from planner.optimize.limited import Asker
 from planner.report.explanation import render_explanation
 from planner.report.plan import render_plan
-from planner.scenario.load import with_settings
+from planner.scenario.load import load_scenario, with_settings
 from planner.scenario.schema import Scenario
 from tests.tiers import cases
 from tests.verified import follow_schema
@@ -439,6 +440,53 @@ def test_why_not_a_dearer_device() -> None:
     assert entry["break_even_usd_per_device_hour"] == pytest.approx(2.0, rel=1e-6)
     assert entry["break_even_mfu"] == pytest.approx(0.75, rel=1e-6)
     assert entry["rows"][0]["device"] == "fast"
+
+
+def test_why_not_a_device_beside_those_that_are_allowed_for_classes_of_requests(tmp_path: Path) -> None:
+    """Numbers of ways that were listed with it were looked up among those without."""
+    (entry,) = api.why_not(load_scenario(classes(tmp_path, allow="[h100-sxm-80gb]")), "l40s")
+    assert (entry["state"], entry["allowed"]) == ("dearer", False)
+
+
+def classes(folder: Path, *, allow: str, limits: str = "{}") -> Path:
+    """A fleet of short and long requests with targets, whose rates take long and are bounded at first."""
+    (folder / "classes.csv").write_text("input_bucket,output_bucket,fraction\n200,50,0.7\n6000,500,0.3\n")
+    path = folder / "classes.yaml"
+    path.write_text(
+        "schema: plan/v1\nname: classes\nserving:\n"
+        "  - {name: chat, model: llama-3.1-8b, weights: fp8, requests: 12 /s, histogram: classes.csv,\n"
+        "     slo: {ttft_p95: 2 s, tpot_p95: 60 ms}}\n"
+        f"hardware: {{allow: {allow}}}\nlimits: {limits}\n"
+    )
+    return path
+
+
+@pytest.mark.parametrize("limits", ["{budget: $2000}", "{max_devices: 2}", "{budget: $2000, max_devices: 1}"])
+def test_ways_out_do_where_rates_are_bounded_at_first(limits: str, tmp_path: Path) -> None:
+    """A budget of $6,125 was said to be enough where nothing costs less than $7,264, and then, again, $6,125."""
+    asked, world = load_scenario(classes(tmp_path, allow="[h100-sxm-80gb, l40s]", limits=limits)), load_catalog()
+    some = tuple(
+        one for one in world.offers if world.shapes[one.shape].device in ("h100-sxm-80gb", "l40s", "gh200-96gb")
+    )
+    world = replace(world, offers=some)
+    document: Any = api.solve(asked, world).document
+    assert document["status"] == "infeasible"
+    done = [way for way in document["infeasible"]["ways_out"] if way["setting"]]
+    assert done
+    for way in [*done, *filter(None, [document["infeasible"]["combined"]])]:
+        changed = with_settings(asked, settings_of([way] if "setting" in way else way["changes"]))
+        again: Any = api.solve(changed, world).document
+        assert again["status"] == "optimal"
+        assert again["summary"]["cost_microusd"] <= way["cost_microusd"] <= 1.1 * again["summary"]["cost_microusd"], way
+
+
+@pytest.mark.parametrize("per_day", [2, 43, 973707, 1036799])
+def test_requests_a_day_are_whole_whatever_their_rate(per_day: int) -> None:
+    """One of fourteen settings was a request less when it was read again, and the plan was refused as wrong."""
+    asked = scenario([], [{**fleet(qpm=None), "requests": f"{per_day} /day"}])
+    load = load_of(asked.serving[0])
+    assert load is not None
+    assert load.asked == per_day
 
 
 def test_why_not_a_device_that_nobody_offers() -> None:

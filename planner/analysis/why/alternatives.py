@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.analysis.tighten import on_exact_rates
+from planner.analysis.tighten import more_spares, on_exact_rates
 from planner.candidates.evaluated import Table
 from planner.candidates.program import Program, restrict
 from planner.candidates.prune import prune
@@ -48,13 +48,15 @@ def _best_alone(candidates: Candidates, chosen_microusd: int, options: Mapping[s
     for floor, device in sorted((floor, device) for device, floor in floors.items() if floor is not None):
         if best is not None and floor >= best[0]:
             break
-        alone = restrict(whole, (device_of == device) | (device_of == ""))[0]  # copies of data are of no device
-        small = restrict(alone, np.isin(np.arange(alone.column_count), prune(alone)))[0]
+        alone, mine = restrict(whole, (device_of == device) | (device_of == ""))  # copies of data are of no device
+        small, kept = restrict(alone, np.isin(np.arange(alone.column_count), prune(alone)))
         most = None if best is None else best[0] - 1
         asked = replace(small, objective=("cost",))
         answer = uninterrupted(optimize(asked, cost_only=True, most_microusd=most, **options))
         if answer.status == "optimal" and (best is None or answer.cost_microusd < best[0]):
-            best = (answer.cost_microusd, device)
+            over = replace(candidates, program=small, rows=candidates.whole_rows[mine[kept]])
+            if not any(more_spares(over, answer)):  # else it holds no availability
+                best = (answer.cost_microusd, device)
     if best is None:
         return None
     cost, device = best

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.analysis.tighten import on_exact_rates
 from planner.analysis.why.widen import column_keys, device_of
 from planner.candidates.calendar import RUN, Purchase
 from planner.candidates.offers import Site
@@ -51,14 +53,14 @@ def break_even_prices(candidates: Candidates, solution: Solution, asker: Asker |
     """
     if candidates.program.objective[0] != "cost" or solution.status is not Status.OPTIMAL:
         return []
-    asker = asker or Asker()
+    asker, best = replace(asker or Asker(), exact=True), solution.cost_microusd
     prices = Prices.of(candidates)
     chosen = {prices.site_of(candidates, task, column).device.id for task, column in _chosen(candidates, solution)}
-    rows = [
-        _row(candidates, solution, device, prices.break_even(device, solution.cost_microusd, asker), prices)
-        for device in prices.devices()
-        if device not in chosen
-    ]
+    rows: list[BreakEvenRow] = []
+    for device in prices.devices():
+        if device not in chosen:
+            candidates, row = on_exact_rates(candidates, partial(_row, device, best, asker))
+            rows.append(row)
     return sorted(rows, key=lambda row: (row["forced_microusd"] is None, row["forced_microusd"] or 0, row["device"]))
 
 
@@ -195,7 +197,9 @@ def _device_of(candidates: Candidates, purchase: Purchase | None, keys: Mapping[
     return keys.get(purchase.offer.id) or candidates.catalog.shapes[purchase.offer.shape].device
 
 
-def _row(candidates: Candidates, solution: Solution, device: str, found: BreakEven, prices: Prices) -> BreakEvenRow:
+def _row(device: str, best_microusd: int, asker: Asker, candidates: Candidates) -> BreakEvenRow:
+    prices = Prices.of(candidates)
+    found = prices.break_even(device, best_microusd, asker)
     row: BreakEvenRow = {
         "device": device,
         "forced_microusd": found.forced_microusd,
@@ -210,7 +214,7 @@ def _row(candidates: Candidates, solution: Solution, device: str, found: BreakEv
     }
     if found.forced_microusd is None or found.forced_units is None:
         return row
-    regret = found.forced_microusd - solution.cost_microusd
+    regret = found.forced_microusd - best_microusd
     hours = prices.device_hours(device, found.forced_units)
     price = found.spend_microusd / MICRO / hours if hours > 0 else None
     return {

@@ -93,10 +93,21 @@ class Relaxed:
         return tuple(t.name for t in self.limited.program.tasks if t.kind != "optional" and t.first == t.stop)
 
 
-def relaxed(candidates: Candidates, search: Search) -> Relaxed:
-    """Search once more with deadlines, quotas, device limits and owned counts lifted."""
-    scenario = candidates.scenario
-    lifted = search(with_settings(scenario, list(_lifting(scenario))), patience_s=PATIENCE_S)
+def lifted_ways(scenario: Scenario, search: Search) -> Candidates:
+    """A search with deadlines, quotas, device limits and owned counts lifted."""
+    return search(with_settings(scenario, list(_lifting(scenario))), patience_s=PATIENCE_S)
+
+
+def relaxed(lifted: Candidates, scenario: Scenario) -> Relaxed:
+    """The ways of such a search with the scenario's own limits, as numbers that can be moved.
+
+    Parameters
+    ----------
+    lifted
+        What `lifted_ways` found.
+    scenario
+        As it states its limits.
+    """
     rows = tuple(_restored(lifted.whole.rows, scenario))
     whole = replace(lifted.whole, rows=rows, objective=("cost",))
     found = replace(lifted, scenario=scenario, whole=whole)

@@ -3,7 +3,8 @@
 Every way out is the least that does: applied, there is a plan of the cost printed beside it; one unit less, and there
 is none. Repairs are found on one search with all limits lifted (`relaxed`); only members of the conflict set can
 repair alone, since without any other limit the conflict stays. Where a search under the repaired limit could find
-other ways than the lifted one (`Relaxed.covers`), the repair is put to the whole search itself, and one unit less too.
+other ways than the lifted one (`Relaxed.covers`), the repair is put to the whole search itself, and one unit less too;
+so is every way out where a fleet has targets or an availability to hold, since plans are then solved in rounds.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planner.analysis.why.relaxed import LIFTED, PATIENCE_S, Relaxed, Search, relaxed
+from planner.analysis.tighten import cheapest_within_targets, on_exact_rates, tightens
+from planner.analysis.why.relaxed import COUNTED, LIFTED, PATIENCE_S, Relaxed, Search, lifted_ways, relaxed
 from planner.analysis.why.settings import OWNED, Stated, shapes_the_search, stated, stated_limits
 from planner.analysis.why.widen import least_that_works, less_in_memory, less_to_carry, wider_choices
 from planner.candidates.search import Candidates
 from planner.carriers import dataclass
+from planner.optimize.break_even import BUDGET
 from planner.optimize.conflict import Conflict, find_conflict
 from planner.optimize.elastic import Combined, combined_repair
 from planner.optimize.limited import Asker, limit_of, verdict
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
 BOTH = "; "  # between the two limits of a quota that counts devices and shapes
 TEXTS = ("from_text", "to_text", "more_text", "setting")
+MOST_TIMES = 1000  # what seems to be enough of a limit that has no end of its own: beyond that nothing is tried
 CONFLICT_SHARE = 0.5  # of the time, when there is a limit; the ways out have the rest
 
 
@@ -55,44 +59,57 @@ def diagnose(candidates: Candidates, search: Search, asker: Asker | None = None)
     asker
         How programs are solved; default HiGHS without a time limit.
     """
-    asker = asker or Asker()
-    loose, less = relaxed(candidates, search), tuple(less_in_memory(candidates, search, asker))
-    if loose.empty:
-        wider = (*less, *wider_choices(candidates.scenario, search, asker))
-        return Diagnosis(conflict=Conflict(names=(), minimal=True), repairs=(), combined=None, wider=wider)
-    conflict = find_conflict(loose.limited, asker=asker.within(CONFLICT_SHARE))
-    numbers = [name for name in loose.limited.limits if stated(candidates.scenario, name)]
-    limits = [name for name in conflict.names if name in numbers]
-    single = [single_repair(loose.limited, name, asker) for name in limits]
-    confirmed = tuple(_confirmed(one, candidates.scenario, loose, search, asker) for one in single)
+    asker, scenario = asker or Asker(), candidates.scenario
+    less = tuple(less_in_memory(candidates, search, asker))
+    ways, found = on_exact_rates(lifted_ways(scenario, search), lambda ways: _found(ways, scenario, asker))
+    loose, conflict, single, combined = relaxed(ways, scenario), *found
     less_load = less_to_carry(candidates, conflict.names, search, asker)
     return Diagnosis(
         conflict=conflict,
-        repairs=confirmed,
-        combined=combined_repair(loose.limited, numbers, asker),
-        wider=(*less, *less_load, *wider_choices(candidates.scenario, search, asker)),
+        repairs=tuple(_confirmed(one, scenario, loose, search, asker) for one in single),
+        combined=combined and _together(combined, scenario, search, asker),
+        wider=(*less, *less_load, *wider_choices(scenario, search, asker)),
     )
 
 
+def _found(ways: Candidates, scenario: Scenario, asker: Asker) -> tuple[Conflict, list[Repair], Combined | None]:
+    """What contradicts itself among ways without limits that shape them, and what would mend it there."""
+    loose = relaxed(ways, scenario)
+    if loose.empty:
+        return Conflict(names=(), minimal=True), [], None
+    conflict = find_conflict(loose.limited, asker=asker.within(CONFLICT_SHARE))
+    numbers = [name for name in loose.limited.limits if stated(scenario, name)]
+    if tightens(scenario) and not conflict.names:  # what is lacking are spares: any of the limits may be in the way
+        return conflict, [Repair(name=name, more=1) for name in numbers], None
+    single = [single_repair(loose.limited, name, asker) for name in conflict.names if name in numbers]
+    return conflict, single, combined_repair(loose.limited, numbers, asker)
+
+
 def _confirmed(one: Repair, scenario: Scenario, loose: Relaxed, search: Search, asker: Asker) -> Repair:
-    """The repair as the whole search has it, where that may find other ways."""
+    """The repair as the whole question has it, where that may find other ways, or need more machines."""
     limits = stated(scenario, one.name)
-    if one.more is None or not shapes_the_search(one.name) or not limits or _certain(one, scenario, loose):
+    if one.more is None or not limits:
+        return one
+    if not tightens(scenario) and (not shapes_the_search(one.name) or _certain(one, scenario, loose)):
         return one
     answers: dict[int, Solution] = {}
 
     def works(more: int) -> bool:
         if more not in answers:
             applied = with_settings(scenario, [limit.setting(limit.value + more) for limit in limits])
-            answers[more] = asker.cheapest(search(applied).program)
+            answers[more] = cheapest_within_targets(search(applied), asker)
         found = verdict(answers[more])
         if found is None:
             raise _Unknown
         return found
 
-    most = (PATIENCE_S if limits[0].unit == "s" else LIFTED) - max(limit.value for limit in limits)
+    value = max(limit.value for limit in limits)
+    most = {"s": PATIENCE_S, **dict.fromkeys(COUNTED, LIFTED)}.get(limits[0].unit, MOST_TIMES * (value + one.more))
+    most, guess = int(most) - value, one.more
     try:
-        more = least_that_works(one.more, works, int(most))
+        if one.name == BUDGET and not works(guess) and works(most):
+            guess = answers[most].cost_microusd - value
+        more = least_that_works(guess, works, most)
     except _Unknown:
         return replace(one, proven=False)
     if more is None:
@@ -100,6 +117,18 @@ def _confirmed(one: Repair, scenario: Scenario, loose: Relaxed, search: Search, 
     below = answers.get(more - 1)
     sure = answers[more].status is Status.OPTIMAL and (more == 1 or (below is not None and verdict(below) is False))
     return Repair(name=one.name, more=more, cost_microusd=answers[more].cost_microusd, proven=sure)
+
+
+def _together(combined: Combined, scenario: Scenario, search: Search, asker: Asker) -> Combined | None:
+    """Limits loosened together as the whole question has them; None where it has no plan even so."""
+    if not tightens(scenario):
+        return combined
+    settings = [one.setting(one.value + more) for name, more in combined.more.items() for one in stated(scenario, name)]
+    answer = cheapest_within_targets(search(with_settings(scenario, settings)), asker)
+    if not answer.has_plan:
+        return None
+    proven = combined.proven and answer.status is Status.OPTIMAL
+    return replace(combined, cost_microusd=answer.cost_microusd, proven=proven)
 
 
 def _certain(one: Repair, scenario: Scenario, loose: Relaxed) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.analysis.tighten import on_exact_rates
 from planner.analysis.why.break_evens import Prices
 from planner.analysis.why.relaxed import Search
 from planner.analysis.why.widen import column_keys
@@ -99,7 +100,7 @@ def why_not(
     workload
         Only this one.
     """
-    asker = asker or Asker()
+    asker = replace(asker or Asker(), exact=True)
     tasks = [t for t in candidates.program.tasks if t.kind != "optional" and workload in (None, t.name)]
     return [_entry(candidates, solution, device, task, search, asker) for task in tasks]
 
@@ -123,10 +124,14 @@ def _entry(
         entry["misses"] = _misses(open_to_all, task.name, device, search)
     if not solution.has_plan or not _columns_of(open_to_all, task.name, device):
         return entry
-    prices = Prices.of(open_to_all, device.key)
-    whole_task = next(one for one in open_to_all.whole.tasks if one.name == task.name)
-    found = prices.break_even(device.name, solution.cost_microusd, asker, task=whole_task)
-    return _compared(candidates, solution, open_to_all, entry, found, asker, device)
+
+    def compared(exact: Candidates) -> WithinNoLimits | ComparedWith:
+        prices = Prices.of(exact, device.key)
+        whole_task = next(one for one in exact.whole.tasks if one.name == task.name)
+        found = prices.break_even(device.name, solution.cost_microusd, asker, task=whole_task)
+        return _compared(candidates, solution, exact, entry, found, asker, device)
+
+    return on_exact_rates(open_to_all, compared)[1]
 
 
 def _chosen(candidates: Candidates, solution: Solution, task: Task, device: Asked) -> set[str]:

@@ -14,12 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.analysis.tighten import solve_within_targets
+from planner.analysis.tighten import cheapest_within_targets, on_exact_rates, tightens
 from planner.candidates.offers import Site
 from planner.candidates.program import Program, restrict
 from planner.candidates.prune import prune
@@ -114,7 +115,7 @@ def less_in_memory(candidates: Candidates, search: Search, asker: Asker) -> Iter
                 found = search(with_settings(scenario, [setting]))
             except InputError:  # it does not go with what else the scenario says
                 continue
-            answer = asker.cheapest(found.program)
+            answer = cheapest_within_targets(found, asker)
             if not answer.has_plan:
                 continue
             place = scenario.places.get(f"{path}.{key}") or scenario.places.get(path)
@@ -167,12 +168,18 @@ def _less_of(candidates: Candidates, limit: str, name: str, load: _Load, search:
     def works(fewer: int) -> bool:
         if fewer not in answers:
             found = search(with_settings(scenario, [setting(fewer)]))
-            answers[fewer] = solve_within_targets(found, lambda ways: asker.cheapest(ways.program))[1]
+            answers[fewer] = cheapest_within_targets(found, asker)
         return answers[fewer].has_plan
 
-    carried = _carried(candidates.program, name, load.asked, asker)
-    sought = carried and not asker.spent
-    fewer = least_that_works(load.asked - carried, works, load.asked - 1) if sought else None
+    found: int | None = 1
+
+    def listed(ways: Candidates) -> int | None:  # which carry less the more of their rates are exact
+        nonlocal found
+        found = found and _fewer(ways.program, name, load.asked, asker, found)
+        return found
+
+    on_exact_rates(candidates, listed)
+    fewer = least_that_works(found, works, load.asked - 1) if found and not asker.spent else None
     if fewer is None or asker.spent:
         return None
     cost, place = answers[fewer].cost_microusd, scenario.places.get(limit)
@@ -197,7 +204,7 @@ def load_of(fleet: ServingFleet) -> _Load | None:
     if fleet.requests_per_minute is not None:
         found = _Load("qpm", "requests/min", math.floor(fleet.requests_per_minute), "")
     elif fleet.requests_per_s is not None:
-        found = _Load("requests", "requests/day", math.floor(fleet.requests_per_s * DAY_S), " /day")
+        found = _Load("requests", "requests/day", math.floor(round(fleet.requests_per_s * DAY_S, 3)), " /day")
     else:
         found = _Load("users", "users", fleet.users or 0, "")
     return found if found.asked > 1 else None
@@ -234,27 +241,26 @@ def least_that_works(guess: int, works: Callable[[int], bool], most: int) -> int
     return high
 
 
-def _carried(program: Program, name: str, asked: int, asker: Asker) -> int:
-    """The most of what a fleet is asked for that the ways which were listed carry; it follows the load nearly."""
+def _fewer(program: Program, name: str, asked: int, asker: Asker, guess: int) -> int | None:
+    """How much less of what a fleet is asked for the ways that were listed carry; they follow the load nearly."""
 
-    def share(amount: int) -> Program:
+    def works(fewer: int) -> bool:
+        def scaled(demand: Sequence[int]) -> tuple[int, ...]:
+            return tuple(one * (asked - fewer) // asked for one in demand)
+
         tasks = [
             task
             if task.name != name
             else replace(
                 task,
-                demand_micro_per_s=tuple(demand * amount // asked for demand in task.demand_micro_per_s),
-                levels=tuple(tuple(demand * amount // asked for demand in level) for level in task.levels),
+                demand_micro_per_s=scaled(task.demand_micro_per_s),
+                levels=tuple(scaled(level) for level in task.levels),
             )
             for task in program.tasks
         ]
-        return replace(program, tasks=tuple(tasks))
+        return asker.any_plan(replace(program, tasks=tuple(tasks))).has_plan
 
-    low, high = 0, asked
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if asker.any_plan(share(middle)).has_plan else (low, middle)
-    return low
+    return least_that_works(guess, works, asked - 1)
 
 
 def choices(value: object) -> int:
@@ -328,15 +334,20 @@ def _wider(
     search: Search,
     asker: Asker,
 ) -> Iterator[WayOut]:
-    wide = search(with_settings(scenario, [f'{name}="*"']))
-    program = replace(wide.whole, objective=("cost",))
+    wide, asker = search(with_settings(scenario, [f'{name}="*"'])), replace(asker, exact=True)
     keys = column_keys(wide, key)
     inside = {key(site): any(matches(site, one) for one in stated) for site in _sites(wide)}
     open_already = np.array([one == "" or inside[one] for one in keys], dtype=bool)
     others = sorted(one for one, allowed in inside.items() if not allowed)[:MOST]
-    answers = [(other, _solved(program, open_already | (keys == other), asker)) for other in others]
-    if len(others) > 1 and not any(answer.has_plan for _, answer in answers):
-        answers.append((EVERY, _solved(program, np.ones(len(keys), dtype=bool), asker)))
+    answers: dict[str, Solution] = {}
+    for other in others:
+        opened = open_already | (keys == other)
+        wide, answers[other] = on_exact_rates(wide, partial(_solved, opened=opened, asker=asker))
+    if len(others) > 1 and not any(answer.has_plan for answer in answers.values()):
+        opened = np.ones(len(keys), dtype=bool)
+        wide, answers[EVERY] = on_exact_rates(wide, partial(_solved, opened=opened, asker=asker))
+    if tightens(scenario):
+        answers = _confirmed(scenario, name, stated, answers, search, replace(asker, exact=False))
     if others or wide.cut:
         way = _way_out(scenario, name, stated, answers)
         way["proven"] = way["proven"] and not wide.cut  # what was not listed in time may be a way, or a cheaper one
@@ -359,16 +370,34 @@ def column_keys(candidates: Candidates, key: Callable[[Site], str]) -> NDArray[n
     return np.array(keys, dtype=np.str_)
 
 
-def _solved(program: Program, mask: NDArray[np.bool_], asker: Asker) -> Solution:
-    small = restrict(program, mask)[0]
+def _solved(candidates: Candidates, opened: NDArray[np.bool_], asker: Asker) -> Solution:
+    small = restrict(replace(candidates.whole, objective=("cost",)), opened)[0]
     return asker.cheapest(restrict(small, np.isin(np.arange(small.column_count), prune(small)))[0])
 
 
-def _way_out(scenario: Scenario, name: str, stated: tuple[str, ...], answers: list[tuple[str, Solution]]) -> WayOut:
-    """The cheapest choice that gives a plan."""
-    place, with_plan = scenario.places.get(name), [(one.cost_microusd, key) for key, one in answers if one.has_plan]
-    cost, chosen = min(with_plan) if with_plan else (None, "")
+def _confirmed(
+    scenario: Scenario, name: str, stated: tuple[str, ...], answers: dict[str, Solution], search: Search, asker: Asker
+) -> dict[str, Solution]:
+    """The choices with the first of them, from the cheapest on, that gives a plan of the whole question."""
+    without = {key: one for key, one in answers.items() if not one.has_plan}
+    for key in sorted(answers.keys() - without.keys(), key=lambda key: (answers[key].cost_microusd, key)):
+        found = cheapest_within_targets(search(with_settings(scenario, [_setting(name, stated, key)])), asker)
+        if found.has_plan:
+            return {**without, key: found}
+        without[key] = found
+    return without
+
+
+def _setting(name: str, stated: tuple[str, ...], chosen: str) -> str:
     written = ", ".join(f'"{one}"' for one in ((*stated, chosen) if chosen != EVERY else (EVERY,)))
+    return f"{name}=[{written}]"
+
+
+def _way_out(scenario: Scenario, name: str, stated: tuple[str, ...], answers: dict[str, Solution]) -> WayOut:
+    """The cheapest choice that gives a plan."""
+    place = scenario.places.get(name)
+    with_plan = [(one.cost_microusd, key) for key, one in answers.items() if one.has_plan]
+    cost, chosen = min(with_plan) if with_plan else (None, "")
     return {
         "limit": name,
         "place": str(place) if place else "",
@@ -378,8 +407,8 @@ def _way_out(scenario: Scenario, name: str, stated: tuple[str, ...], answers: li
         "from_text": ", ".join(stated),
         "to_text": "+ several others" if chosen == EVERY else f"+ {chosen}" if chosen else "",
         "more_text": chosen,
-        "setting": f"{name}=[{written}]" if chosen else "",
+        "setting": _setting(name, stated, chosen) if chosen else "",
         "cost_microusd": cost,
         "cost_usd": None if cost is None else usd(cost),
-        "proven": all(one.status in (Status.OPTIMAL, Status.INFEASIBLE) for _, one in answers),
+        "proven": all(one.status in (Status.OPTIMAL, Status.INFEASIBLE) for one in answers.values()),
     }
