@@ -19,7 +19,7 @@ from planner.errors import InputError, Problem
 from planner.files import StrPath, contained_path, read_text
 from planner.scenario.checks import cross_checks
 from planner.scenario.fields import rates_of
-from planner.scenario.mistakes import Mistake, from_pydantic, one_each
+from planner.scenario.mistakes import Mistake, empty_unknown, from_pydantic, one_each
 from planner.scenario.not_yet import not_yet
 from planner.scenario.overrides import case_place, merge, override, parse_setting, without
 from planner.scenario.probability import uncertainty_problems
@@ -252,7 +252,7 @@ class _Loading:
         document = Document(root, self.document.file)
         data = _plain(root)
         scenario, mistakes = self._modelled(data, document)
-        mistakes += cross_checks(data, document)
+        mistakes += [*empty_unknown(document), *cross_checks(data, document)]
         wrong = [m.path for m in mistakes if m.path and not m.missing]
         mistakes += [m for m in not_yet(data, document) if not any(_related(m.path, path) for path in wrong)]
         problems = list(dict.fromkeys(self.problems + one_each(mistakes)))

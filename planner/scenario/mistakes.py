@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -13,7 +13,7 @@ from planner.errors import Place, Problem
 from planner.scenario.fields import FIELD, written
 from planner.scenario.schema import Scenario
 from planner.spelling import closest
-from planner.yamlfile import BAD, Document, Steps, path_text
+from planner.yamlfile import BAD, Document, Node, Steps, path_text
 
 # Keys that load.py takes out before the models see the rest.
 LOADER_KEYS = ("include", "overrides", "scenarios")
@@ -161,6 +161,23 @@ def from_pydantic(errors: Iterable[Any], document: Document) -> list[Mistake]:
     return found
 
 
+def empty_unknown(document: Document) -> Iterator[Mistake]:
+    """Fields that no section has and that are left empty: such as there are where a comma has cut a value in two."""
+    yield from _empty_unknown(document.root, (), [Scenario], document)
+
+
+def _empty_unknown(node: Node, path: Steps, models: Sequence[type[BaseModel]], document: Document) -> Iterator[Mistake]:
+    if type(node.value) is list:
+        for index, below in enumerate(node.value):
+            yield from _empty_unknown(below, (*path, index), models, document)
+    infos = {info.alias or name: info for model in models for name, info in model.model_fields.items()}
+    for key, below in node.value.items() if type(node.value) is dict and infos else ():
+        if key in infos:
+            yield from _empty_unknown(below, (*path, key), list(_models_in(infos[key].annotation)), document)
+        elif below.value is None and (path or key not in LOADER_KEYS):
+            yield _unknown_field((*path, key), document)
+
+
 def _translate(error: Any, path: Steps, document: Document) -> Mistake:
     kind = error["type"]
     context = error.get("ctx", {})
@@ -206,7 +223,9 @@ def _unknown_field(path: Steps, document: Document) -> Mistake:
     near = [name for name in called if name in known] or closest(key, known)
     inner = sum(isinstance(step, str) for step in above) > 1  # of a contract, say: another section is far away
     elsewhere = [] if near else [name for name in (key, *(() if inner else called)) if _home_of(name)]
-    if near:
+    if cut := _cut_in_two(path, document):
+        hint = f"a comma ends a value in braces: write {cut}"
+    elif near:
         hint = f"did you mean '{near[0]}'?{_SAYS.get(near[0], '') if near[0] in called else ''}"
     elif elsewhere:
         hint = f"'{elsewhere[0]}' is a field of {_home_of(elsewhere[0])}"
@@ -219,6 +238,19 @@ def _unknown_field(path: Steps, document: Document) -> Mistake:
         hint=hint,
     )
     return Mistake(path=path, problem=problem, meant=near[0] if near else "")
+
+
+def _cut_in_two(path: Steps, document: Document) -> str:
+    """What was meant where a field is the end of a number: `{budget: $8,000}` is a budget of $8, and a field 000."""
+    node, meant, mine = document.nearest(path[:-1])[0], "", False
+    for key, below in node.value.items() if type(node.value) is dict else ():
+        if below.value is None and meant and re.match(r"\d{3}(\D|$)", key):
+            meant, mine = f"{meant}{key}", mine or key == path[-1]
+        elif mine:
+            break
+        else:
+            meant = "" if below.value is None else f"{key}: {below.value}"
+    return meant if mine else ""
 
 
 def _called(word: str) -> list[str]:
@@ -253,10 +285,15 @@ def _aliases(model: type[BaseModel]) -> list[str]:
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The model inside an annotation such as tuple[TrainingJob, ...] | None."""
+    """The model inside an annotation such as tuple[TrainingJob, ...] | None; of several the first."""
+    return next(_models_in(annotation), None)
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((model for part in get_args(annotation) if (model := _model_in(part))), None)
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)
 
 
 def _model_at(path: Steps) -> type[BaseModel] | None:

@@ -210,3 +210,28 @@ def test_machines_and_vendors_in_place_of_devices_are_told_so(name: str, hint: s
     with pytest.raises(InputError) as error:
         api.solve(scenario([job()], hardware={"allow": [name]}))
     assert error.value.problems[0].hint == hint
+
+
+EMPTY = "schema: plan/v1\nname: s\nserving: [{name: a, model: 8B, qpm: 60, input_tokens: 9, output_tokens: 9}]\n"
+
+
+@pytest.mark.parametrize(
+    ("limits", "hint"),
+    [
+        ("{budget: $8,000}", "a comma ends a value in braces: write budget: $8000"),
+        ("{budget: $1,250,000, max_devices: 3}", "a comma ends a value in braces: write budget: $1250000"),
+        ("{max_devices: 1,024}", "a comma ends a value in braces: write max_devices: 1024"),
+        ("{budget: $8, max_device}", "did you mean 'max_devices'?"),
+    ],
+)
+def test_a_comma_in_braces_makes_no_small_budget(limits: str, hint: str) -> None:
+    """`{budget: $8,000}` was a budget of $8: fields that are left empty were left out before they were looked at."""
+    text = f"{EMPTY}limits: {limits}\n"
+    with pytest.raises(InputError) as caught:
+        parse_scenario(text)
+    assert caught.value.problems[0].reference == "unknown-field"
+    assert caught.value.problems[0].hint == hint
+
+
+def test_fields_that_are_left_empty_are_as_good_as_none() -> None:
+    assert parse_scenario(f"{EMPTY}limits: {{budget: }}\ntitle:\n").limits.budget_microusd is None
