@@ -63,7 +63,15 @@ def test_fewer_replicas_with_fewer_spares_are_looked_at() -> None:
     assert more <= few
 
 
-MANY: dict[str, Any] = {"qpm": 20000, "input_tokens": 500, "output_tokens": 200, "slo": None, "availability": "99.9 %"}
+MANY: dict[str, Any] = {
+    "qpm": 20000,
+    "peak_factor": 2,
+    "weights": "bf16",
+    "input_tokens": 500,
+    "output_tokens": 200,
+    "slo": None,
+    "availability": "99.9 %",
+}
 
 
 def test_a_budget_for_fewer_spares_is_enough() -> None:
