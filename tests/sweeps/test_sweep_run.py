@@ -216,6 +216,7 @@ def test_a_client_that_is_killed_loses_nothing(tmp_path: Path, after: int) -> No
 def alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except (ProcessLookupError, FileNotFoundError):  # it may end between any two looks
         return False
-    return "Z" not in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").split(")")[1][:3]
+    return "Z" not in stat.split(")")[1][:3]
