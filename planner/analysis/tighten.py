@@ -125,7 +125,8 @@ def _fewer_spares(
     every = table.frailties(question)
     kinds = [every[int(row)] for row in candidates.whole_rows[part]]
     replicas = candidates.whole.replicas[part]
-    stopped_by = ""
+    first, stopped_by = best[1], ""
+    sure = first.status in (Status.OPTIMAL, Status.INFEASIBLE)
     for spares in range(raised.get(task.name, 0)):
         within = {kind: replicas_within(question.fleet, spares, kind) for kind in dict.fromkeys(kinds)}
         for most in sorted(set(within.values()), reverse=True):
@@ -146,8 +147,8 @@ def _fewer_spares(
             found, solution = rounds(prepare(with_tables(capped, {}, given)), given)
             same = next(one for one in found.program.tasks if one.name == task.name).spare_replicas == spares
             cheaper = not best[1].has_plan or solution.cost_microusd < best[1].cost_microusd
-            if solution.has_plan and same and cheaper:
-                best = _without_cap(found), solution
+            if solution.has_plan and same and cheaper:  # of more spares one may be cheaper, if that is open
+                best = _without_cap(found), solution if sure else _unproven(solution, first.stopped_by)
             if solution.status not in (Status.OPTIMAL, Status.INFEASIBLE):
                 stopped_by = solution.stopped_by or "time-limit"
                 if stopped_by == "interrupt":
