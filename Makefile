@@ -21,8 +21,9 @@ demo: install
 	@echo "  plan                      says at any time what to do next; README.md walks on from here"
 
 # mypy runs on one core beside the tests; both come to their end, and one that fails fails the target
+TESTS ?= check
 test: install-test lint
-	$(MAKE) --no-print-directory -j 2 types check
+	$(MAKE) --no-print-directory -j 2 types $(TESTS)
 
 install: $(VENV)/.installed
 
@@ -64,6 +65,7 @@ soak: install-test
 
 # the default tests with branches counted, and a floor for each room
 coverage: install-test
+	$(COMPILE)
 	$(PYTEST) --dist $(DIST) --cov --cov-report=
 	$(BIN)/python benchmarks/coverage_floors.py
 
