@@ -67,7 +67,8 @@ def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-DEAR = (("candidates",), ("compare",), ("catalog", "diff"), ("reserve",))  # of two that take seconds the second, in the long tier
+# of two that take seconds the second, in the long tier
+DEAR = (("candidates",), ("compare",), ("catalog", "diff"), ("reserve",))
 
 
 @pytest.mark.parametrize(
