@@ -29,6 +29,8 @@ from planner.optimize.stage import Answer, Found, Run
 from planner.optimize.status import Ending
 
 TIES_S, TIES_SHARE = 1.0, 0.5  # for ties, at most: the larger of both, the share of what the cost took
+WORK_PER_S = 80_000.0  # of what `Run.ask` counts: what ends ties is this, the same on every machine
+SLOW = 3.0  # as many times the seconds are let pass before the clock ends them after all
 RADIX = 10**6  # weights of one block of the canonical order stay below this
 MOST_BLOCKS = 400
 LARGE, MOST_LARGE = 1500, 2  # of so many open columns only so many blocks are asked about: each may take seconds
@@ -76,7 +78,8 @@ def _settle(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
     important = max(chain.index(name) for name in {"cost", *scope.program.objective} if name in chain)
     for at, criterion in enumerate(chain):
         if at == important + 1:
-            most = time.monotonic() + max(run.ties_s, TIES_SHARE * (time.monotonic() - begun))
+            run.most_work = run.work + max(run.ties_s * WORK_PER_S, TIES_SHARE * run.work)
+            most = time.monotonic() + SLOW * max(run.ties_s, TIES_SHARE * (time.monotonic() - begun))
             run.stop_at = most if run.stop_at is None else min(run.stop_at, most)
         if criterion == "time":
             scope, units, proven = _least_makespan(run, scope, state.units)

@@ -114,6 +114,8 @@ class Run:
     kept: Kept | None = None  # the best plan so far, for when the run ends early
     ties: bool = False  # plans that are as cheap as the cheapest are asked about afterwards
     ties_s: float = 1.0  # for that, at least
+    work: float = 0.0  # asked for so far: columns of each model to the power of 1.5, as the time of one grows
+    most_work: float = math.inf  # that is asked for
 
     def minimise(self, scope: Scope, criterion: str, given: IntArray | None = None) -> Found:
         """Best value of a linear criterion over a scope; of the cost with all that is left of plans as cheap.
@@ -293,6 +295,10 @@ class Run:
         KeyboardInterrupt
             Ctrl-C; a plan that was told of until then has been kept.
         """
+        work = len(scope.open) ** 1.5
+        if self.work + work > self.most_work:
+            return Answer(ending=Ending.LIMIT, detail="work-limit")
+        self.work += work
         doubted: Answer | None = None
         pointed = False  # whether a solver came with a point that does not quite stand
         flows = len(scope.open) <= ROUTED or not _any_split(scope)

@@ -5,14 +5,18 @@ All instances and runs: ``python benchmarks/determinism.py``.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from planner.optimize import lexicographic, stage
 from planner.optimize.adapter import PulpAdapter
 from planner.optimize.build import build
 from planner.optimize.check import judge
+from planner.optimize.model import Model
 from planner.optimize.scope import scope_of
 from planner.optimize.solve import optimize
-from planner.optimize.status import Options
+from planner.optimize.status import Options, Outcome
 from tests.optimize.ties import Facts, facts, shuffled, tied
 from tests.tiers import cases
 
@@ -64,3 +68,42 @@ def test_ties_are_many() -> None:
                 plans.add(facts(asked, verdict.units))
         several += len(plans) > 1
     assert several >= 5
+
+
+class Clock:
+    """Stands still but for what each run of a solver is said to take."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class Slow:
+    """A solver that takes its time by that clock.  [s]"""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self.clock, self.seconds, self.inner = clock, seconds, PulpAdapter(solver="highs")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def run(self, model: Model, options: Options) -> Outcome:
+        self.clock.now += self.seconds
+        return self.inner.run(model, options)
+
+
+@pytest.mark.parametrize("work", [lexicographic.WORK_PER_S, 24.0, 1.0], ids=["all told", "some", "none"])
+def test_how_far_ties_are_told_apart_is_no_matter_of_the_clock(monkeypatch: pytest.MonkeyPatch, work: float) -> None:
+    """Five questions after the cost; where each takes 0.4 of the second for ties, as far as where it takes none."""
+    monkeypatch.setattr(lexicographic, "WORK_PER_S", work)
+    found = set()
+    for seconds in (0.0, 0.4):
+        clock = Clock()
+        for module in (lexicographic, stage):
+            monkeypatch.setattr(module, "time", clock)
+        answer = optimize(tied(14), adapters=[Slow(clock, seconds)], ties_s=1.0)
+        found.add((answer.status, answer.messages, facts(tied(14), answer.units)))
+    ((_, messages, _),) = found
+    assert bool(messages) == (work < 80)
