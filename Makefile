@@ -10,7 +10,7 @@ DIST ?= loadfile
 # files in the order of tests/conftest.py, the dear ones first; what was compiled is kept, wherever that is switched off
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --no-loadscope-reorder
 
-.PHONY: demo test install install-test lint types check campaign soak coverage calibrate validation docs site clean
+.PHONY: demo test install install-test lint types check campaign soak coverage lines floors calibrate validation docs site clean
 
 demo: install
 	$(BIN)/plan solve scenarios/llama.yaml
@@ -21,9 +21,8 @@ demo: install
 	@echo "  plan                      says at any time what to do next; README.md walks on from here"
 
 # mypy runs on one core beside the tests; both come to their end, and one that fails fails the target
-TESTS ?= check
 test: install-test lint
-	$(MAKE) --no-print-directory -j 2 types $(TESTS)
+	$(MAKE) --no-print-directory -j 2 types check
 
 install: $(VENV)/.installed
 
@@ -63,10 +62,18 @@ campaign: install-test
 soak: install-test
 	PLAN_TESTS=soak $(PYTEST) --dist worksteal
 
-# the default tests with branches counted, and a floor for each room
+# the default tests with branches counted, which takes nearly three times as long, and a floor for each room
 coverage: install-test
 	$(COMPILE)
 	$(PYTEST) --dist $(DIST) --cov --cov-report=
+	$(MAKE) --no-print-directory floors
+
+# the same with lines alone, by the interpreter's own events: of Python 3.12 or newer, and hardly slower than without
+lines: install-test
+	$(COMPILE)
+	COVERAGE_CORE=sysmon PLAN_BRANCHES=false $(PYTEST) --dist $(DIST) --cov --cov-report=
+
+floors:
 	$(BIN)/python benchmarks/coverage_floors.py
 
 # the constants that ship, from the rows that ship; then the errors that they show, and what `make test` accepts
