@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.brief import brief, some
+from planner.units import format_number
 
 _SHOWN = 20
 
@@ -40,4 +41,4 @@ def _flat(value: Any) -> bool:
 def _shown(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+    return format_number(value, 4, apart=True) if isinstance(value, float) else str(value)

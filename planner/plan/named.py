@@ -43,6 +43,7 @@ SAID = {  # of offers that the scenario itself leaves out
     "flex": "one queues for it, and a fleet cannot wait",
     "spot": "spot, which trains and does not serve (max_spot_share)",
 }
+TOGETHER = "over several of them more may fit, once their network is known: hardware.assume_inter_node: 400 Gbit/s, say"
 MENDED = "the rate of one machine, one way, mends that: hardware.assume_inter_node: 400 Gbit/s, say"
 HELD = "a fleet holds its machines for the whole plan"
 IDLE = 0.1  # of the time that owned machines are there: more of it is worth a warning
@@ -349,7 +350,7 @@ def _impossible(candidates: Candidates, thing: _Thing) -> str:
     _, name, drop = furthest
     told = SAID.get(drop.reason) or f"{drop.reason}: {drop.nearest}".removesuffix(": ")
     text = f"not used: {name}: {told}" if len(candidates.ledgers) > 1 else f"not used: {told}"
-    return text + ("; " + MENDED if thing.owned is not None and _alone(candidates, thing.owned) else "")
+    return text + ("; " + TOGETHER if thing.owned is not None and _alone(candidates, thing.owned) else "")
 
 
 def _alone(candidates: Candidates, index: int) -> bool:

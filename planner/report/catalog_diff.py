@@ -12,6 +12,7 @@ from planner.catalog.diff import Change, Cheapest, Difference, Moved
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.compare import comparison_blocks, render_comparison
+from planner.units import format_number
 
 _SHOWN = 40
 
@@ -210,7 +211,7 @@ def _pair(moved: Moved, name: str) -> str:
 
 def _number(side: Cheapest | None, name: str) -> str:
     value = None if side is None else getattr(side, name)
-    return "–" if value is None else f"{value:.4g}"
+    return "–" if value is None else format_number(value, 4)
 
 
 def _drift(found: Difference, full: bool) -> list[Block]:

@@ -232,7 +232,7 @@ def _shown(name: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     if "flop_per_s" in name:
-        return f"{value / 1e12:,.4g} TFLOP/s"
+        return f"{units.format_number(value / 1e12, 4, apart=True)} TFLOP/s"
     if "bytes_per_s" in name:
         return units.format_rate_bytes(value)
     if "bytes" in name:

@@ -25,20 +25,28 @@ def training_blocks(workload: TrainingWorkload, row: TrainingAllocation) -> list
 def _rate(workload: TrainingWorkload, row: TrainingAllocation) -> Block:
     """From work per token to the wall clock."""
     work, demand = row["work"], workload["demand"]
-    rate = f"{row['peak_flop_per_s'] / 1e12:,.4g} TFLOP/s peak × {100 * row['mfu']:.3g} % MFU, {row['mfu_source']}"
+    rate = f"{_four(row['peak_flop_per_s'] / 1e12)} TFLOP/s peak × {100 * row['mfu']:.3g} % MFU, {row['mfu_source']}"
     per_job = row["device_hours"] / row["jobs"]
     left = " left" if demand["progress_tokens"] else ""
     goodput = row["run"]["goodput"]
     rows = [
-        ["work per token", f"{work['flop_per_token'] / 1e9:,.4g} GFLOP", "6 · P + 3 · attention forward  EQ-FLOP-7"],
+        ["work per token", f"{_four(work['flop_per_token'] / 1e9)} GFLOP", "6 · P + 3 · attention forward  EQ-FLOP-7"],
         ["total", f"{work['flop_count']:.4g} FLOP", f"× {units.format_count(work['tokens'])} tokens{left}"],
-        ["rate per device", f"{work['flop_per_s_per_device'] / 1e12:,.4g} TFLOP/s", rate],
+        ["rate per device", f"{_four(work['flop_per_s_per_device'] / 1e12)} TFLOP/s", rate],
         ["device-hours", units.format_number(per_job, 6, apart=True), "of one job" if row["jobs"] > 1 else ""],
-        ["wall clock", f"{row['hours']:,.5g} h", f"÷ {row['devices'] // row['jobs']:,} devices, goodput {goodput:.1%}"],
+        ["wall clock", _hours(row["hours"]), f"÷ {row['devices'] // row['jobs']:,} devices, goodput {goodput:.1%}"],
         *_at_confidence(row),
-        ["rule of thumb", f"{row['rule_hours']:,.5g} h", "13.3 · tokens · size on the same devices  EQ-RULE-3"],
+        ["rule of thumb", _hours(row["rule_hours"]), "13.3 · tokens · size on the same devices  EQ-RULE-3"],
     ]
     return Grid(columns=columns("Work and rate", ">", ""), rows=rows)
+
+
+def _four(value: float) -> str:
+    return units.format_number(value, 4, apart=True)
+
+
+def _hours(value: float) -> str:
+    return f"{units.format_number(value, 5, apart=True)} h"
 
 
 def _at_confidence(row: TrainingAllocation) -> list[list[str]]:
@@ -47,11 +55,11 @@ def _at_confidence(row: TrainingAllocation) -> list[list[str]]:
         return []
     name, margin = bands.percentile(band["confidence"]), band["time"]["margin"]
     if "switch" in row:  # the first part ends by the clock, the second bears what both may be off
-        late = f"{row['start_hours'] + band['hours']['at_confidence']:,.5g} h after the start of the plan"
+        late = f"{_hours(row['start_hours'] + band['hours']['at_confidence'])} after the start of the plan"
         told = "ends at the switch, however much is done" if row["switch"]["part"] == 1 else f"done {late}  EQ-REL-15"
-        return [[f"at {name}", f"{band['hours']['at_confidence']:,.5g} h", told]]
+        return [[f"at {name}", _hours(band["hours"]["at_confidence"]), told]]
     return [
-        [f"at {name}", f"{band['hours']['at_confidence']:,.5g} h", f"× {margin:.4g}, must meet the deadline  EQ-BAND-1"]
+        [f"at {name}", _hours(band["hours"]["at_confidence"]), f"× {margin:.4g}, must meet the deadline  EQ-BAND-1"]
     ]
 
 

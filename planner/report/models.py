@@ -91,8 +91,11 @@ def _blocks(facts: ModelFacts) -> list[Block]:
     weights = [[name, units.format_bytes(value)] for name, value in facts["weight_bytes"].items()]
     sequence = f"{facts['sequence_length']:,} tokens"
     work = [
-        ["forward", f"{facts['forward_flop_per_token'] / 1e9:,.4g} GFLOP"],
-        ["training step (model FLOPs)", f"{facts['training_flop_per_token'] / 1e9:,.4g} GFLOP"],
+        ["forward", f"{units.format_number(facts['forward_flop_per_token'] / 1e9, 4, apart=True)} GFLOP"],
+        [
+            "training step (model FLOPs)",
+            f"{units.format_number(facts['training_flop_per_token'] / 1e9, 4, apart=True)} GFLOP",
+        ],
     ]
     state = units.format_bytes(facts["state_bytes"])
     last = [f" State      {state} a sequence of any length, counted above"] if facts["state_bytes"] else []

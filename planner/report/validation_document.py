@@ -13,6 +13,7 @@ from planner.report import json, markdown
 from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.validation_document_serving import serving_sections
 from planner.report.validation_tables import group_cells, percent, refusal_items
+from planner.units import format_number
 from planner.validate.evidence import Evidence, Figure, accepted, figures, obstacles, verdicts
 from planner.validate.fingerprint import fingerprint
 from planner.validate.judgement import Judged
@@ -192,7 +193,7 @@ def _worst(times: Sequence[Scored]) -> Grid:
     heads = columns("Row", "Model", "Devices", "Precision", ">predicted [s]", ">measured [s]", ">error")
     rows = [
         [item.row.name, item.row.model or "", f"{item.row.n_accel} × {item.row.accelerator}", item.row.precision or "",
-         f"{item.predicted:.4g}", f"{item.target:.4g}", percent(item.error, sign=True)]
+         format_number(item.predicted, 4), format_number(item.target, 4), percent(item.error, sign=True)]
         for item in worst_rows(times, 25)
     ]  # fmt: skip
     return Grid(columns=heads, rows=rows)

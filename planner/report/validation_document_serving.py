@@ -149,7 +149,11 @@ def _worst(evidence: ServingEvidence, most: int = 3) -> Grid:
     for kind, part in sorted(by_name(evidence.folds["campaign"].scored, lambda item: item.kind).items()):
         for item in worst_rows(part, most):
             cells = [kind, item.row.name, item.row.model or "", f"{item.row.n_accel} × {item.row.accelerator}"]
-            numbers = [f"{item.predicted:.4g}", f"{item.measured:.4g}", percent(item.error, sign=True)]
+            numbers = [
+                units.format_number(item.predicted, 4),
+                units.format_number(item.measured, 4),
+                percent(item.error, sign=True),
+            ]
             rows.append([*cells, item.row.engine or "", *numbers])
     heads = columns("Figure", "Row", "Model", "Devices", "Engine", ">predicted", ">measured", ">error")
     return Grid(columns=heads, rows=rows, notes=("Times in seconds, throughput in tokens per second.",), grouped=True)

@@ -66,6 +66,11 @@ def test_show_gives_source_date_and_status(run: Run) -> None:
     assert facts["peak_flop_per_s.bf16"]["value"] == 989e12
 
 
+def test_large_figures_have_no_exponent(run: Run) -> None:
+    assert "15,000 TFLOP/s" in run("catalog", "show", "gb300").out
+    assert "e+0" not in run("models", "show", "llama-3.1-405b").out
+
+
 def test_a_vendors_claim_stands_beside_what_the_model_says(run: Run) -> None:
     text = run("catalog", "show", "sn40l").out
     assert "10x faster than GPUs" in text
