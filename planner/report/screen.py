@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY = 30, 25, 60
 WIDTH = 80
 _IN_FULL = 4  # workloads with lines of their own
-_SHOWN_WARNINGS, _SHOWN_WAYS = 3, 3
+_SHOWN_WARNINGS, _SHOWN_WAYS, _SHOWN_DETAILS = 3, 3, 2
+_FEW = 2  # workloads, of which all lines are shown before a third warning is
+_LESS_AND_LESS_OF_FEW = ((2, 3), (2, 2), (2, 1))  # lines of a workload and warnings, where there is no room for more
+_LESS_AND_LESS = ((2, 3), (1, 3), (1, 2), (1, 1))
 _IN_THE_WAY = ("--set '", " positions of ", "did you mean ")  # of warnings
 _LOADS = re.compile(r"serving\[\d+\]\.(qpm|requests|users)")
 
@@ -41,6 +44,7 @@ def screen_blocks(
     elapsed_s: float | None = None,
     advice: Sequence[Advice] = (),
     warnings: int = _SHOWN_WARNINGS,
+    lines: int = _SHOWN_DETAILS,
 ) -> list[Block]:
     """The first screen, most important first.
 
@@ -54,8 +58,10 @@ def screen_blocks(
         What would save money: its worth, and the command.
     warnings
         How many are told; the others are counted.
+    lines
+        Of a workload's block, at most, below what it runs on.
     """
-    blocks = answer_blocks(document, elapsed_s)
+    blocks = answer_blocks(document, elapsed_s, lines)
     if document["infeasible"]:
         return [*blocks, _in_the_way(document, document["infeasible"]), _last(document, saved, launch)]
     blocks += [
@@ -66,7 +72,7 @@ def screen_blocks(
     return [*blocks, _last(document, saved, launch)]
 
 
-def answer_blocks(document: PlanDocument, elapsed_s: float | None = None) -> list[Block]:
+def answer_blocks(document: PlanDocument, elapsed_s: float | None = None, lines: int = _SHOWN_DETAILS) -> list[Block]:
     """The answer itself: title, decision, money, how sure that is, a card a workload; or the ways out."""
     title = Lines(lines=(plan_title(document),), strong_first=True)
     if document["infeasible"]:
@@ -76,7 +82,7 @@ def answer_blocks(document: PlanDocument, elapsed_s: float | None = None) -> lis
     return [
         title,
         Lines(lines=tuple(filter(None, answer)), strong_first=True),
-        workload_cards(document),
+        workload_cards(document, lines),
         _shared(document),
     ]
 
@@ -117,17 +123,18 @@ def render_screen(
     """
     most = MOST_LINES + max(0, len(document["workloads"]) - _IN_FULL)
     drawn = ""
-    for warnings in range(_SHOWN_WARNINGS, 0, -1):  # fewer where there is no room; those left out are counted
+    few = sum(bool(rows_of(workload)) for workload in document["workloads"]) <= _FEW
+    for lines, warnings in _LESS_AND_LESS_OF_FEW if few else _LESS_AND_LESS:  # warnings that are left out are counted
         told: dict[str, Any] = {"saved": saved, "launch": launch, "elapsed_s": elapsed_s, "advice": advice}
-        blocks = screen_blocks(document, **told, warnings=warnings)
+        blocks = screen_blocks(document, **told, warnings=warnings, lines=lines)
         drawn = text.draw(blocks, width=min(width, WIDTH), style=text.Style(colour))
         if drawn.count("\n") <= most:
             break
     return drawn
 
 
-def workload_cards(document: PlanDocument) -> Cards:
-    """What each workload runs on, where, when and for how much; a line each where there are many."""
+def workload_cards(document: PlanDocument, lines: int = _SHOWN_DETAILS) -> Cards:
+    """What each workload runs on, where, when and for how much, and so many lines more; a line each of many."""
     found = [workload for workload in document["workloads"] if rows_of(workload)]
     whole = len(found) <= _IN_FULL
     rows = []
@@ -135,7 +142,7 @@ def workload_cards(document: PlanDocument) -> Cards:
         name, cost = workload["name"], said.cost_of(document, workload)
         if whole:
             cells = [name, said.hardware(workload), said.places(workload), cost]
-            rows.append((cells, said.details(workload, few=len(found) <= 2)))
+            rows.append((cells, said.details(workload)[:lines]))
         else:
             rows.append(([_cut(name, 24), _cut(said.hardware(workload), 28), said.in_short(workload), cost], []))
     return Cards(rows=rows)

@@ -285,14 +285,13 @@ def more_of(parts: Sequence[str], shown: int = 2) -> str:
     return ", ".join(parts[:shown]) + left
 
 
-def details(workload: Workload, few: bool) -> list[str]:
+def details(workload: Workload) -> list[str]:
     """One or two lines: when it is done and how it is split; how it serves against its targets."""
     if not workload["allocations"]:
         return []
     if workload["kind"] == "training":
         return [_trained(workload)]
-    lines = [_served(workload), _latency(workload)]
-    return [line for line in lines if line][: 2 if few else 1]
+    return [line for line in (_served(workload), _latency(workload)) if line]
 
 
 def in_short(workload: Workload) -> str:

@@ -56,6 +56,17 @@ def test_it_names_every_workload_its_cost_and_the_total(name: str) -> None:
         assert workload["name"] in text
 
 
+def test_a_third_workload_leaves_room_for_latencies() -> None:
+    """Of three workloads none was told how it meets its targets, though eight lines of the screen were left."""
+    document = plan_named("chat-fleet")
+    fleet, *_ = document["workloads"]
+    document["workloads"] = [{**fleet, "name": f"chat-{k}"} for k in range(3)]
+    document["warnings"] = document["warnings"][:2]
+    text = render_first(document, "table")
+    assert len(text.splitlines()) <= MOST_LINES
+    assert text.count("first token") == 3
+
+
 @pytest.mark.parametrize(("ends", "told"), [([720.0] * 3, "3 ×"), ([24.0, 48.0, 48.0], "1 ×")])
 def test_machines_of_one_kind_that_run_at_once_are_had_together(ends: list[float], told: str) -> None:
     """An autoscaled fleet of five machines, a row for each level of its load, was told as one."""

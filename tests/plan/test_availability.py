@@ -157,6 +157,16 @@ def test_spot_that_is_taken_away_wants_spares() -> None:
         assert sum("interruptions a day in all, and no spare" in said for said in warnings) == told
 
 
+def test_a_failed_machine_of_ones_own_is_not_replaced_by_a_seller() -> None:
+    """An availability of owned machines was told like one of rented ones, of which another is there within the hour."""
+    text = """{schema: plan/v1, name: own, serving: [{name: chat, model: llama-3.1-8b, weights: fp8, qpm: 600,
+      input_tokens: 800, output_tokens: 300, availability: 99.9 %}], hardware: {allow: [h100-sxm-80gb], OWNED}}"""
+    for owned, told in (("owned: [{shape: dgx-h100, count: 2, price: $1/h}]", 1), ("providers: [aws]", 0)):
+        asked = parse_scenario(text.replace("OWNED", owned), file="own.yaml")
+        warnings: Any = api.solve(asked).document["warnings"]
+        assert sum("another has to stand idle for it" in said for said in warnings) == told
+
+
 @pytest.mark.parametrize("error", [TimeIsUp, KeyboardInterrupt])
 def test_what_was_found_before_the_time_was_up_is_a_plan(error: type[BaseException], monkeypatch: Any) -> None:
     """Fleets of fewer spares are looked at afterwards: what ends that takes the plan's proof, not the plan."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from planner.candidates.offers import OWNED
 from planner.candidates.serving import ServingQuestion
 from planner.estimate.engines import DEFAULT_ENGINE, ENGINES, engine_rules
 from planner.estimate.published import published_rate
@@ -201,6 +202,11 @@ def _outages(question: ServingQuestion, rows: Sequence[Allocation]) -> Iterator[
             f"{fleet.name}: its availability counts devices that fail{' and spot that is taken away' * bool(taken)}, "
             "alone: hosts, engines, sellers fail, too, and what a seller promises of one machine is not known here"
         )
+        if any(row["price_model"] == OWNED for row in rows):
+            yield (
+                f"{fleet.name}: its availability takes a failed machine of one's own as replaced in "
+                f"{format_duration(repair_s(fleet))}: another has to stand idle for it"
+            )
     elif taken and spot is not None and spot.interruptions_per_s:
         shapes = sum(row["count"] for row in taken)
         a_day = spot.interruptions_per_s * 86_400 * shapes
