@@ -229,6 +229,8 @@ def _unknown_field(path: Steps, document: Document) -> Mistake:
         hint = f"did you mean '{near[0]}'?{_SAYS.get(near[0], '') if near[0] in called else ''}"
     elif elsewhere:
         hint = f"'{elsewhere[0]}' is a field of {_home_of(elsewhere[0])}"
+    elif named := _named_by(document.nearest(path)[0].value, known):
+        hint = f"'{named}' is a field of its own: write {_EXAMPLES.get(named, f'{named}: …')}"
     else:
         hint = "fields: " + ", ".join(known)
     problem = Problem(
@@ -238,6 +240,12 @@ def _unknown_field(path: Steps, document: Document) -> Mistake:
         hint=hint,
     )
     return Mistake(path=path, problem=problem, meant=near[0] if near else "")
+
+
+def _named_by(value: object, known: Sequence[str]) -> str:
+    """The field that somebody wrote as a value, as in `task: lora`; "" where it is none."""
+    text = value.lower() if isinstance(value, str) else ""
+    return next((name for name in (text, *_called(text)) if name in known), "")
 
 
 def _cut_in_two(path: Steps, document: Document) -> str:

@@ -114,6 +114,7 @@ def test_a_deadline_by_date_wants_a_date_to_count_from(top: dict[str, str], mess
         ({"gradient_checkpointing": True}, "did you mean 'recompute'?"),
         ({"tp": 4}, "did you mean 'layout'?"),
         ({"gpus": 8}, "'allow' is a field of hardware"),
+        ({"method": "QLoRA"}, "'lora' is a field of its own: write lora: {rank: 16}"),  # told all fields
     ],
 )
 def test_words_of_trainers_are_told_ours(more: dict[str, object], hint: str) -> None:
