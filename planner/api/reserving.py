@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 COMMITMENTS = (*COMMITMENT_HOURS, "block")
 QUARTER_HOURS = 2190.0  # of commitments that may begin at other times: a plan decides these quarter by quarter
 FALL = 0.3  # of demand, and of prices
+IN_ALL = (".budget", ".carbon")  # limits of a whole horizon
 BLOCK_HOURS = 8760.0  # a year of load, which blocks of days or months are taken in
 
 
@@ -42,7 +43,8 @@ def reserve(
 ) -> Reserve:
     """What to reserve and what to leave on demand, for each kind of commitment, and where each breaks even.
 
-    The load of a fleet is taken to go on for the term; jobs run once. A scenario with periods keeps its horizon. Where
+    The load of a fleet is taken to go on for the term; jobs run once. Limits of what the scenario's own horizon may cost
+    or emit in all are lifted then, and named. A scenario with periods keeps its horizon, and all its limits. Where
     several kinds are offered, one program also decides over all of them and when each begins. Costs are those of the
     cheapest plans on both sides, whatever the scenario prefers.
 
@@ -73,6 +75,8 @@ def reserve(
             near = closest(term, COMMITMENTS) or [one for one in COMMITMENTS if term and one.endswith(term)]
             hint = (f"did you mean {near[0]}? " if near else "") + "one of: " + ", ".join(COMMITMENTS)
             raise UsageError.of("unknown-value", f"'{term[:40]}' is no commitment", hint=hint)
+    not_held = [] if scenario.periods_s is not None else [one for one in scenario.limits.whole if one.endswith(IN_ALL)]
+    scenario = scenario.with_(dict.fromkeys(not_held)) if not_held else scenario
     options: dict[str, Any] = {"solver": solver, "gap": gap, "time_limit_s": time_limit_s, "threads": threads}
     options |= {"seed": seed, "allow_suspect": allow_suspect}
     rented = [model for model in scenario.hardware.pricing if model in METERED] or ["on_demand"]
@@ -84,7 +88,7 @@ def reserve(
     offered = {row["price_model"] for row in rows}
     found = [_term(scenario, catalog, term, rented, otherwise, options) for term in taken if term in offered]
     together = _together(scenario, catalog, found, rented, options) if len(found) > 1 else None
-    return Reserve(document=reserve_document(scenario, catalog, rows, found, together))
+    return Reserve(document=reserve_document(scenario, catalog, rows, found, together, not_held))
 
 
 def _together(

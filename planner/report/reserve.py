@@ -44,7 +44,7 @@ def reserve_blocks(document: ReserveDocument, *, elapsed_s: float | None = None)
     """The decision first, then what it costs when things turn out otherwise, then where commitments break even."""
     blocks: list[Block] = [_title(document), _headline(document, elapsed_s)]
     if document["terms"]:
-        blocks.append(_decisions(document["terms"]))
+        blocks.append(_decisions(document["terms"], document["not_held"]))
     if document["together"]:
         blocks.append(_together(document["together"]))
     if any(term["otherwise"] for term in document["terms"]):
@@ -65,6 +65,10 @@ def _headline(document: ReserveDocument, elapsed_s: float | None) -> Block:
     seconds = f" ({elapsed_s:.1f} s)" if elapsed_s is not None else ""
     if not document["break_evens"]:
         return Headline(word="RENT", text=f"nothing that is allowed can be committed to{seconds}", tone="fair")
+    unmet = [NAMES[term["price_model"]] for term in document["terms"] if term["status"] == "infeasible"]
+    if unmet and len(unmet) == len(document["terms"]):
+        why = f"nothing meets every limit over {' or '.join(unmet)}: plan solve says what is in the way"
+        return Headline(word="INFEASIBLE", text=f"{why}{seconds}", tone="bad")
     paying = [term for term in document["terms"] if term["reserved"] and (term["saved_microusd"] or 0) > 0]
     if not paying:
         return Headline(word="RENT", text=f"no commitment saves anything over its own term{seconds}", tone="good")
@@ -86,7 +90,7 @@ def _nodes(term: Term) -> str:
     return ", ".join(f"{row['nodes']} × {row['shape']} in {row['region']}" for row in term["reserved"])
 
 
-def _decisions(terms: list[Term]) -> Block:
+def _decisions(terms: list[Term], not_held: list[str]) -> Block:
     rows = []
     for term in terms:
         share = _share(term)
@@ -101,8 +105,10 @@ def _decisions(terms: list[Term]) -> Block:
             ]
         )
     heads = columns("Term", "Reserve", ">All rented", ">With it", ">Saves", "Proven")
-    note = "the load of fleets goes on for the whole term; what is not reserved is rented"
-    return Grid(title="What to reserve", columns=heads, rows=rows, notes=(note,))
+    notes = ["the load of fleets goes on for the whole term; what is not reserved is rented"]
+    if not_held:
+        notes.append(f"not held, being of the scenario's own horizon: {', '.join(not_held)}")
+    return Grid(title="What to reserve", columns=heads, rows=rows, notes=tuple(notes))
 
 
 def _together(found: Together) -> Block:

@@ -67,6 +67,25 @@ def test_reserving_nothing_saves_nothing() -> None:
     assert term["on_demand_microusd"] == term["cost_microusd"] == plain["cheapest_microusd"]
 
 
+def test_a_budget_of_the_scenarios_own_horizon_is_none_of_a_term() -> None:
+    """$3,000 a month for one node at $4 was none for its year: "no commitment saves anything", where one saves 37 %."""
+    (free,) = api.reserve(asked(1), world(4.0, 2.5), terms=["commitment_1y"]).terms
+    held = scenario([], [fleet("chat", qpm=600)], limits={"budget": "$3,000", "max_devices": 1})
+    found = api.reserve(held, world(4.0, 2.5), terms=["commitment_1y"])
+    assert found.terms == [free]
+    assert found.document["not_held"] == ["limits.budget"]
+    assert "not held, being of the scenario's own horizon: limits.budget" in str(found)
+    lasting = scenario([], [fleet("chat", qpm=600)], limits={"budget": "$3,000"}, horizon="30 days", periods="10 days")
+    assert api.reserve(lasting, world(4.0, 2.5), terms=["commitment_1y"]).document["not_held"] == []
+
+
+def test_what_meets_no_limit_is_not_told_to_rent() -> None:
+    short = scenario([], [fleet("chat", qpm=1200)], limits={"max_devices": 1})
+    found = api.reserve(short, world(4.0, 2.5), terms=["commitment_1y"])
+    assert "INFEASIBLE  nothing meets every limit over 1 year" in str(found)
+    assert "RENT" not in str(found)
+
+
 def test_a_commitment_breaks_even_where_use_makes_it_cheaper() -> None:
     (row,) = api.reserve(asked(1), world(4.0, 2.5), terms=["commitment_1y"], otherwise=False).break_evens
     hours = YEAR  # by brute force over hours of use: the least at which renting costs more than the fee

@@ -67,7 +67,12 @@ def term_hours(offer: Offer) -> float:
 
 
 def reserve_document(
-    scenario: Scenario, catalog: Catalog, rows: list[BreakEven], terms: list[Term], together: Together | None
+    scenario: Scenario,
+    catalog: Catalog,
+    rows: list[BreakEven],
+    terms: list[Term],
+    together: Together | None,
+    not_held: list[str],
 ) -> ReserveDocument:
     """The document of break-evens and decisions.
 
@@ -83,6 +88,8 @@ def reserve_document(
         What each kind of commitment does for the scenario; empty where none is offered.
     together
         What all kinds at once do; None = fewer than two are offered.
+    not_held
+        Limits that the scenario states and that were lifted.
     """
     return {
         "schema": "plan/reserve/v1",
@@ -93,6 +100,7 @@ def reserve_document(
         "break_evens": rows,
         "terms": terms,
         "together": together,
+        "not_held": not_held,
     }
 
 

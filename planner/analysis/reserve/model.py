@@ -111,3 +111,5 @@ class ReserveDocument(TypedDict):
     terms: list[Term]
     together: Together | None
     """null: fewer than two kinds of commitments are offered"""
+    not_held: list[str]
+    """limits of all that its own horizon costs or emits: no limits of a term, which is another time"""

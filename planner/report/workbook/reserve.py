@@ -50,8 +50,9 @@ def reserve_workbook(document: ReserveDocument) -> bytes:
     _break_evens(book, document)
     sheet = book.sheet(DECISIONS, (46, 12, 10, 9, 12, 12, 15, 9, 12, 16, 15), heads=1)
     book.text(sheet, (0, 0), f"What to reserve: {document['name']}", "title")
-    book.text(sheet, (1, 0), "Shaded cells may be changed; whether another plan is then cheaper, plan reserve knows.",
-              "note")  # fmt: skip
+    lifted = f" Not held: {', '.join(document['not_held'])}." if document["not_held"] else ""
+    said = "Shaded cells may be changed; whether another plan is then cheaper, plan reserve knows."
+    book.text(sheet, (1, 0), said + lifted, "note")
     row = 3
     for term in document["terms"]:
         row = _term(book, sheet, row, term, rows, document["break_evens"])
