@@ -43,8 +43,8 @@ def reserve(
 ) -> Reserve:
     """What to reserve and what to leave on demand, for each kind of commitment, and where each breaks even.
 
-    The load of a fleet is taken to go on for the term; jobs run once. Limits of what the scenario's own horizon may cost
-    or emit in all are lifted then, and named. A scenario with periods keeps its horizon, and all its limits. Where
+    The load of a fleet is taken to go on for the term; jobs run once. Limits of what the scenario's own horizon may
+    cost or emit in all are lifted then, and named. A scenario with periods keeps its horizon and all its limits. Where
     several kinds are offered, one program also decides over all of them and when each begins. Costs are those of the
     cheapest plans on both sides, whatever the scenario prefers.
 
