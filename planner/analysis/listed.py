@@ -96,6 +96,8 @@ def _contradicts(document: PlanDocument, listed: Candidates) -> Iterator[Finding
     tasks = [task for task in listed.program.tasks if task.name in members]
     if len(tasks) != 1 or tasks[0].kind != "training" or listed.whole_calendar is not None:
         return
+    if tasks[0].count > 1:  # jobs alike are in each other's way
+        return
     keeps = np.full(tasks[0].stop, True)
     keeps[: tasks[0].first] = False
     for row in listed.program.rows:
@@ -123,6 +125,6 @@ def choice_findings(document: PlanDocument, search: Callable[[Scenario], Candida
         if stated == ("*",) or f"hardware.{name}" in tried:
             continue
         wide = search(with_settings(scenario, [f'hardware.{name}="*"']))
-        sites = (site for table in wide.tables.values() for site in table.sites)
+        sites = (site for table in wide.tables.values() for site in table.sites if site.owned is None)
         if not all(any(within(site, one) for one in stated) for site in sites):
             yield Finding("wrong-way-out", f"hardware.{name}: other choices are there, and nothing is told of them")

@@ -657,6 +657,24 @@ def test_several_more_kinds_of_device_may_be_the_way_out() -> None:
     assert api.solve(asked.with_({"hardware.allow": ["*"]}), world).document["status"] == "optimal"
 
 
+def test_what_is_owned_stands_beside_a_wider_choice() -> None:
+    """Owned machines of a device that is not allowed were left out of it: "proven", and a quarter dearer than it is."""
+    peaks = dict.fromkeys(("fp32", "fp16", "bf16"), 2 * PEAK_FLOP_PER_S)
+    world = catalog(
+        [device(), device("fast", peak_flop_per_s=peaks), device("third", peak_flop_per_s=peaks)],
+        [shape(), shape("mine/fast", "fast"), shape("south/third", "third")],
+        [offer(max_shapes=1), offer("south/third", 3.0, max_shapes=2)],
+    )
+    owned = {"shape": "mine/fast", "count": 1, "price": "$1/h"}
+    asked = scenario([job("train", deadline="4000 s", count=2)], hardware={"allow": ["plain"], "owned": [owned]})
+    document = solved(asked, world)
+    assert document["infeasible"] is not None
+    (way,) = [one for one in document["infeasible"]["ways_out"] if one["limit"] == "hardware.allow"]
+    assert way["setting"] == 'hardware.allow=["plain", "third"]'
+    assert way["cost_microusd"] == cost_of(asked, world, way["setting"])
+    assert [one.message for one in api.verify(document, world) if one.severity == "error"] == []
+
+
 FITS_NOWHERE: list[tuple[Document, str, str]] = [
     ({"model": "llama-3.1-8b"}, "rtx-4090-x1", "training.train.lora={rank: 16, base: nf4}"),
     ({"model": "llama-3.1-70b", "lora": {"rank": 8}}, "h100-pcie-80gb-x1", "training.train.lora={rank: 8, base: nf4}"),

@@ -312,7 +312,7 @@ def device_of(site: Site) -> str:
 
 
 def allowed(site: Site, pattern: str) -> bool:
-    """Whether a pattern of hardware.allow names the device of a site."""
+    """Whether a pattern of hardware.allow names the device of an offer; what is owned needs no name there."""
     return device_matches(site.device, pattern)
 
 
@@ -321,8 +321,8 @@ def _region_of(site: Site) -> str:
 
 
 def in_regions(site: Site, pattern: str) -> bool:
-    """Whether a pattern of hardware.regions has the place of a site."""
-    return site.owned is not None or region_matches(site.offer, pattern)
+    """Whether a pattern of hardware.regions has the place of an offer."""
+    return region_matches(site.offer, pattern)
 
 
 def _wider(
@@ -335,8 +335,9 @@ def _wider(
     asker: Asker,
 ) -> Iterator[WayOut]:
     wide, asker = search(with_settings(scenario, [f'{name}="*"'])), replace(asker, exact=True)
-    keys = column_keys(wide, key)
-    inside = {key(site): any(matches(site, one) for one in stated) for site in _sites(wide)}
+    keys = column_keys(wide, lambda site: key(site) if site.owned is None else "")  # what is owned is there anyway
+    rented = [site for site in _sites(wide) if site.owned is None]
+    inside = {key(site): any(matches(site, one) for one in stated) for site in rented}
     open_already = np.array([one == "" or inside[one] for one in keys], dtype=bool)
     others = sorted(one for one, allowed in inside.items() if not allowed)[:MOST]
     answers: dict[str, Solution] = {}
