@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 COMMITMENTS = (*COMMITMENT_HOURS, "block")
 QUARTER_HOURS = 2190.0  # of commitments that may begin at other times: a plan decides these quarter by quarter
 FALL = 0.3  # of demand, and of prices
-IN_ALL = (".budget", ".carbon")  # limits of a whole horizon
+IN_ALL = ("budget", "carbon")  # limits of a whole horizon
 BLOCK_HOURS = 8760.0  # a year of load, which blocks of days or months are taken in
 
 
@@ -75,8 +75,7 @@ def reserve(
             near = closest(term, COMMITMENTS) or [one for one in COMMITMENTS if term and one.endswith(term)]
             hint = (f"did you mean {near[0]}? " if near else "") + "one of: " + ", ".join(COMMITMENTS)
             raise UsageError.of("unknown-value", f"'{term[:40]}' is no commitment", hint=hint)
-    not_held = [] if scenario.periods_s is not None else [one for one in scenario.limits.whole if one.endswith(IN_ALL)]
-    scenario = scenario.with_(dict.fromkeys(not_held)) if not_held else scenario
+    scenario, not_held = _without_sums(scenario) if scenario.periods_s is None else (scenario, [])
     options: dict[str, Any] = {"solver": solver, "gap": gap, "time_limit_s": time_limit_s, "threads": threads}
     options |= {"seed": seed, "allow_suspect": allow_suspect}
     rented = [model for model in scenario.hardware.pricing if model in METERED] or ["on_demand"]
@@ -89,6 +88,18 @@ def reserve(
     found = [_term(scenario, catalog, term, rented, otherwise, options) for term in taken if term in offered]
     together = _together(scenario, catalog, found, rented, options) if len(found) > 1 else None
     return Reserve(document=reserve_document(scenario, catalog, rows, found, together, not_held))
+
+
+def _without_sums(scenario: Scenario) -> tuple[Scenario, list[str]]:
+    """The scenario without limits of what its whole horizon costs or emits, and their names."""
+    names = [path for path in scenario.limits.whole if path.rpartition(".")[2] in IN_ALL]
+    if not names:
+        return scenario, names
+    given = scenario.resolved["limits"].get("sites") or []
+    sites = [{key: value for key, value in dict(site).items() if key not in IN_ALL}
+             for site, stated in zip(given if isinstance(given, list) else [given], scenario.limits.sites, strict=True)
+             if stated.power_w is not None]  # fmt: skip
+    return scenario.with_({f"limits.{key}": None for key in IN_ALL} | {"limits.sites": sites or None}), names
 
 
 def _together(

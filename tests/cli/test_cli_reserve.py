@@ -11,6 +11,7 @@ import pytest
 import planner
 from planner import api
 from planner.analysis.reserve.document import break_evens
+from planner.api.reserving import _without_sums
 from planner.catalog.model import Catalog
 from planner.errors import UsageError
 from planner.report.reserve_html import render_reserve_page
@@ -77,6 +78,14 @@ def test_a_budget_of_the_scenarios_own_horizon_is_none_of_a_term() -> None:
     assert "not held, being of the scenario's own horizon: limits.budget" in str(found)
     lasting = scenario([], [fleet("chat", qpm=600)], limits={"budget": "$3,000"}, horizon="30 days", periods="10 days")
     assert api.reserve(lasting, world(4.0, 2.5), terms=["commitment_1y"]).document["not_held"] == []
+
+
+def test_carbon_of_a_site_is_lifted_and_its_power_is_not() -> None:
+    sites = [{"region": "r1", "carbon": "1 t", "power": "5 MW"}, {"region": "r2", "carbon": "1 t"}]
+    limited = scenario([], [fleet("chat", qpm=600)], limits={"carbon": "3 t", "sites": sites})
+    kept, names = _without_sums(limited)
+    assert names == ["limits.carbon", "limits.sites[0].carbon", "limits.sites[1].carbon"]
+    assert list(kept.limits.whole) == ["limits.sites[0].power"]
 
 
 def test_what_meets_no_limit_is_not_told_to_rent() -> None:
