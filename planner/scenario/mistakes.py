@@ -225,6 +225,8 @@ def _unknown_field(path: Steps, document: Document) -> Mistake:
     elsewhere = [] if near else [name for name in (key, *(() if inner else called)) if _home_of(name)]
     if cut := _cut_in_two(path, document):
         hint = f"a comma ends a value in braces: write {cut}"
+    elif shares := _of_shares(key, known):
+        hint = f"say of which share of requests: {', '.join(shares[:-1])} or {shares[-1]}"
     elif near:
         hint = f"did you mean '{near[0]}'?{_SAYS.get(near[0], '') if near[0] in called else ''}"
     elif elsewhere:
@@ -259,6 +261,12 @@ def _cut_in_two(path: Steps, document: Document) -> str:
         else:
             meant = "" if below.value is None else f"{key}: {below.value}"
     return meant if mine else ""
+
+
+def _of_shares(key: str, known: Sequence[str]) -> list[str]:
+    """The percentiles that a target is known at, where none or another was written: which is meant is not guessed."""
+    words = re.split(r"[_\- ]", key.lower())
+    return [name for name in known if re.fullmatch(r"(.+)_p\d+", name) and name.rpartition("_")[0] in words]
 
 
 def _called(word: str) -> list[str]:

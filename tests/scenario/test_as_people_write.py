@@ -123,6 +123,9 @@ def test_words_of_trainers_are_told_ours(more: dict[str, object], hint: str) -> 
     assert [problem.hint for problem in error.value.problems] == [hint]
 
 
+SHARE = "say of which share of requests:"
+
+
 @pytest.mark.parametrize(
     ("more", "hint"),
     [
@@ -133,6 +136,11 @@ def test_words_of_trainers_are_told_ours(more: dict[str, object], hint: str) -> 
         ({"uptime": "99.9 %"}, "did you mean 'availability'?"),
         ({"ttft_p95": "1 s"}, "did you mean 'slo'?"),
         ({"slo": {"ttft_p95": 500}}, 'write "500 ms" or "500 s"'),  # not days
+        (
+            {"slo": {"ttft": "1 s"}},
+            f"{SHARE} ttft_p50, ttft_p95 or ttft_p99",
+        ),  # told the loosest
+        ({"slo": {"p90_tpot": "50 ms"}}, f"{SHARE} tpot_p50, tpot_p95 or tpot_p99"),
         ({"region": "us-east-1"}, "'regions' is a field of hardware"),
     ],
 )
