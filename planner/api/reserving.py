@@ -12,6 +12,7 @@ from planner.catalog.model import Catalog
 from planner.deadline import Deadline
 from planner.errors import UsageError
 from planner.estimate.market import METERED
+from planner.plan.parts import said_of
 from planner.scenario.schema import Scenario
 from planner.scenario.terms import COMMITMENT_HOURS
 from planner.spelling import closest
@@ -85,9 +86,13 @@ def reserve(
     asked = scenario.with_({**lasting, "hardware.pricing": [*rented, *taken]})
     rows = break_evens(asked, catalog, taken, suspect=allow_suspect)
     offered = {row["price_model"] for row in rows}
-    found = [_term(scenario, catalog, term, rented, otherwise, options) for term in taken if term in offered]
-    together = _together(scenario, catalog, found, rented, options) if len(found) > 1 else None
-    return Reserve(document=reserve_document(scenario, catalog, rows, found, together, not_held))
+    answered = [_term(scenario, catalog, term, rented, otherwise, options) for term in taken if term in offered]
+    found, said = [term for term, _ in answered], [(term["price_model"], warnings) for term, warnings in answered]
+    together = None
+    if len(found) > 1:
+        together, warnings = _together(scenario, catalog, found, rented, options)
+        said.append(("all terms together", warnings))
+    return Reserve(document=reserve_document(scenario, catalog, rows, found, together, not_held, said_of(said)))
 
 
 def _without_sums(scenario: Scenario) -> tuple[Scenario, list[str]]:
@@ -104,8 +109,8 @@ def _without_sums(scenario: Scenario) -> tuple[Scenario, list[str]]:
 
 def _together(
     scenario: Scenario, catalog: Catalog, terms: Sequence[Term], rented: Sequence[str], options: Mapping[str, Any]
-) -> Together:
-    """One program in which every kind of commitment may be taken, from the begin of any period."""
+) -> tuple[Together, list[str]]:
+    """One program in which every kind of commitment may be taken, from the begin of any period; what it warns of."""
     models = [term["price_model"] for term in terms]
     hours = max(term["term_hours"] for term in terms)
     changes: dict[str, Any] = {"hardware.pricing": [*rented, *models]}
@@ -116,7 +121,7 @@ def _together(
     cost = _cost(chosen)
     before = next(term["on_demand_microusd"] for term in terms if term["term_hours"] == hours)
     bought = [contract for contract in chosen["contracts"] if contract["kind"] in models]
-    return {
+    told: Together = {
         "horizon_hours": asked.horizon_s / 3600.0,
         "period_hours": (asked.periods_s or 0.0) / 3600.0,
         "status": chosen["status"],
@@ -135,11 +140,13 @@ def _together(
             for contract in bought
         ],
     }
+    return told, chosen["warnings"]
 
 
 def _term(
     scenario: Scenario, catalog: Catalog, model: str, rented: Sequence[str], otherwise: bool, options: Mapping[str, Any]
-) -> Term:
+) -> tuple[Term, list[str]]:
+    """What one kind of commitment does, and what the plan with it warns of."""
     hours = scenario.horizon_s / 3600 if scenario.periods_s is not None else COMMITMENT_HOURS.get(model, BLOCK_HOURS)
     lasting = scenario.with_({"horizon": f"{hours:.17g} h", "hardware.pricing": rented})
     alone = Session(lasting, catalog, **options)
@@ -148,7 +155,7 @@ def _term(
     cost, before = chosen["summary"]["cost_microusd"], steady["summary"]["cost_microusd"]
     bought = [contract for contract in chosen["contracts"] if contract["kind"] == model]
     asked = _Otherwise(lasting, alone, bought)
-    return {
+    told: Term = {
         "price_model": model,
         "term_hours": hours,
         "status": chosen["status"],
@@ -159,6 +166,7 @@ def _term(
         "reserved": [_reserved(contract) for contract in bought],
         "otherwise": asked.all(hours) if otherwise and bought else [],
     }
+    return told, chosen["warnings"]
 
 
 def _reserved(contract: Contract) -> Reserved:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from planner.plan.model.workloads import Allocation, Workload
 
 
+FEW = 4  # plans that are named one by one
 NOT_NEEDED = "the others are not needed"  # of owned machines that are idle beside those in use
 
 
@@ -35,6 +37,28 @@ def most_at_once(rows: Sequence[Allocation]) -> int:
     starts = {row["start_hours"] for row in rows}
     running = ([row for row in rows if row["start_hours"] <= hour < row["end_hours"]] for hour in starts)
     return max((sum(row["devices"] for row in some) for some in running), default=0)
+
+
+def said_of(plans: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """What is said of several plans, each sentence once, what most of them share first; else with the plans it is of.
+
+    Parameters
+    ----------
+    plans
+        What each plan is called, and the sentences about it.
+    """
+    found: dict[str, list[str]] = defaultdict(list)
+    for name, sentences in plans:
+        for sentence in dict.fromkeys(sentences):
+            found[sentence].append(name)
+    shared = sorted(found.items(), key=lambda item: -len(item[1]))
+
+    def of(names: list[str]) -> str:
+        if len(names) == len(plans):
+            return ""
+        return f" ({', '.join(names) if len(names) < FEW else f'{len(names)} of {len(plans)} plans'})"
+
+    return [text + of(names) for text, names in shared]
 
 
 def spent_on(workloads: Sequence[Workload], bought: BoughtParts) -> dict[str, int]:

@@ -143,6 +143,12 @@ def columns(*heads: str) -> tuple[Column, ...]:
     return tuple(Column(head=head.removeprefix(">"), right=head.startswith(">")) for head in heads)
 
 
+def warned(sentences: Sequence[str], shown: int = 8) -> Items:
+    """What several plans warn of, the first of it: each has more to say than a table of them has room for."""
+    more = (f"and {len(sentences) - shown} more in -o json",) if len(sentences) > shown + 1 else ()
+    return Items(title="Warnings", items=(*(sentences[:shown] if more else sentences), *more), tone="fair")
+
+
 def is_empty(block: Block) -> bool:
     """Whether a block shows nothing."""
     if isinstance(block, Grid | Timeline):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
+from typing import Any
 
 from planner import units
-from planner.plan.model.frontier import FrontierDocument, FrontierPoint, SweepTold
+from planner.plan.model.frontier import HELD, FrontierDocument, FrontierPoint, SweepTold
 from planner.report import csv, json, markdown, text
-from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
+from planner.report.blocks import Block, Grid, Headline, Lines, columns, warned
 from planner.report.frontier_chart import frontier_chart
 from planner.report.html.sheet import render_sheet
 from planner.report.plan_words import rented_as
@@ -63,7 +65,7 @@ def _page(document: FrontierDocument) -> str:
 
 def frontier_blocks(document: FrontierDocument, *, elapsed_s: float | None = None) -> list[Block]:
     """What a sweep found, most important first."""
-    return [_title(document), _headline(document, elapsed_s), _grid(document), *_messages(document)]
+    return [_title(document), _headline(document, elapsed_s), _grid(document), warned(document["messages"])]
 
 
 def _title(document: FrontierDocument) -> Block:
@@ -83,7 +85,7 @@ def _headline(document: FrontierDocument, elapsed_s: float | None) -> Block:
         whatever = f", whatever the {sweep['over']}"
         most = whatever if sweep["high"] is None else f" at a {sweep['over']} of {shown_limit(document, sweep['high'])}"
         text_ = f"nothing meets every limit{most} (proven{seconds})"
-        return Headline(word="INFEASIBLE", text=text_, right=("plan solve says why",), tone="bad")
+        return Headline(word="INFEASIBLE", text=text_, right=(f"{_loosest(document)} says why",), tone="bad")
     if not count:
         return Headline(word="NO PLAN", text=f"{document['status']}: no point was found{seconds}", tone="bad")
     proven = "proven" if document["complete"] else "not all proven, or not all"
@@ -95,6 +97,19 @@ def _headline(document: FrontierDocument, elapsed_s: float | None) -> Block:
     )
     text_ = f"{traded} · {points}, {proven} ({document['provenance']['solves']} programs{seconds})"
     return Headline(word="FRONTIER", text=text_, right=right, tone="good" if document["complete"] else "fair")
+
+
+def _loosest(document: FrontierDocument) -> str:
+    """What to add to a `plan solve` of the scenario so that it asks what nothing was found for."""
+    sweep, high = document["sweep"], document["sweep"]["high"]
+    settings = [f'objective=["{sweep["against"]}","{HELD[sweep["over"]]}"]']
+    jobs: Any = document["scenario"].get("training") or []
+    if sweep["over"] == "deadline":
+        names = [job["name"] for job in jobs if sweep["workload"] in (None, job["name"])]
+        settings += [f"training.{name}.deadline={high:g} h" for name in names]
+    elif high is not None:
+        settings.append(f"limits.budget=${high:.2f}" if sweep["over"] == "budget" else f"limits.carbon={high:g} kg")
+    return "plan solve with " + " ".join(f"--set {shlex.quote(setting)}" for setting in settings)
 
 
 def _grid(document: FrontierDocument) -> Block:
@@ -138,10 +153,6 @@ def _notes(document: FrontierDocument, sweep: SweepTold, points: list[FrontierPo
     if any(point["status"] != "optimal" for point in points):
         notes.append("some points were not proven before their time was up: better ones may exist")
     return notes
-
-
-def _messages(document: FrontierDocument) -> list[Block]:
-    return [Items(title="Warnings", items=tuple(document["messages"]), tone="fair")]
 
 
 def plan_of(document: FrontierDocument, point: FrontierPoint) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner import units
 from planner.analysis.reserve.model import BreakEven, Otherwise, ReserveDocument, Term, Together
 from planner.report import csv, json, markdown, text
-from planner.report.blocks import Block, Grid, Headline, Lines, columns
+from planner.report.blocks import Block, Grid, Headline, Lines, columns, warned
 from planner.report.schedule_view import TERMS
 
 SHOWN = 12  # break-evens in a table; the rest is in json and csv
@@ -49,6 +49,7 @@ def reserve_blocks(document: ReserveDocument, *, elapsed_s: float | None = None)
         blocks.append(_together(document["together"]))
     if any(term["otherwise"] for term in document["terms"]):
         blocks.append(_futures(document["terms"]))
+    blocks.append(warned(document["warnings"]))
     if document["break_evens"]:
         blocks.append(_break_evens(document["break_evens"]))
     return blocks

@@ -7,10 +7,11 @@ import doctest
 import io
 import json
 import re
+import shlex
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -21,6 +22,9 @@ from planner.report.frontier import plot_lines, render_frontier
 from planner.report.text import cells
 from tests.cli.conftest import HERE, Run, check_golden, without_price_age
 from tests.verified import follow_schema
+
+if TYPE_CHECKING:
+    from planner.plan.model.frontier import FrontierDocument
 
 pytestmark = pytest.mark.usefixtures("answered_once")
 
@@ -66,7 +70,20 @@ def test_points_that_are_left(run: Run, here: Path) -> None:
 def test_a_range_without_any_plan(run: Run, here: Path) -> None:
     answer = run("frontier", "scenarios/gpt2-xl.yaml", "--over", "budget=$1..$2")
     assert answer.code == 4
-    assert "INFEASIBLE" in answer.out
+    (told,) = re.findall(r"plan solve with (--set.*) says why", answer.out)  # the question of the loosest limit
+    assert told == """--set 'objective=["time","cost"]' --set 'limits.budget=$2.00'"""
+    assert run("solve", "scenarios/gpt2-xl.yaml", *shlex.split(told)).code == 4
+
+
+def test_a_frontier_says_what_its_plans_warn_of() -> None:
+    """They were dropped: of a plan on devices that nobody measured, or where grids are unknown, nothing was told."""
+    found = api.frontier("gpt2-xl", over="budget")
+    best = api.solve("gpt2-xl").document["warnings"]
+    assert any("no such job was measured" in warning for warning in best)
+    told = found.document["messages"]
+    assert all(any(text.startswith(warning) for text in told) for warning in best)
+    assert len({text.partition(" (from ")[0] for text in told}) == len(told)  # each once
+    assert best[0][:40] in str(found)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +207,7 @@ def named(document: dict[str, Any], name: str) -> dict[str, Any]:
 def test_hostile_names_stay_text(document: dict[str, Any], name: str) -> None:
     hostile = named(document, name)
     plain, page = Tags(), Tags()
-    plain.feed(render_frontier(document, "html", []))
+    plain.feed(render_frontier(cast("FrontierDocument", {**document, "messages": []}), "html", []))
     page.feed(render_frontier(hostile, "html", []))
     assert Counter(page.seen) - Counter(plain.seen) == Counter(["div", "div", "section", "h3", "ul", "li"])  # a warning
     assert Counter(plain.seen) <= Counter(page.seen)

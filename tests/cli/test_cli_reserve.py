@@ -14,6 +14,7 @@ from planner.analysis.reserve.document import break_evens
 from planner.api.reserving import _without_sums
 from planner.catalog.model import Catalog
 from planner.errors import UsageError
+from planner.plan.parts import said_of
 from planner.report.reserve_html import render_reserve_page
 from planner.report.workbook.reserve import reserve_workbook
 from tests.cli.conftest import Run
@@ -78,6 +79,20 @@ def test_a_budget_of_the_scenarios_own_horizon_is_none_of_a_term() -> None:
     assert "not held, being of the scenario's own horizon: limits.budget" in str(found)
     lasting = scenario([], [fleet("chat", qpm=600)], limits={"budget": "$3,000"}, horizon="30 days", periods="10 days")
     assert api.reserve(lasting, world(4.0, 2.5), terms=["commitment_1y"]).document["not_held"] == []
+
+
+def test_what_is_reserved_says_what_its_plan_warns_of() -> None:
+    """Three years of a device that nobody measured were recommended without a word of it."""
+    found = api.reserve(asked(1), world(4.0, 2.5, three=1.0), otherwise=False)
+    (warning,) = api.solve(asked(1), world(4.0, 2.5)).document["warnings"]
+    assert found.document["warnings"] == [warning]  # of each term, and of all together: said once
+    assert warning[:40] in str(found)
+    assert Sheet(reserve_workbook(found.document)).value("Warnings", "A2") == warning
+
+
+def test_sentences_of_several_plans_are_said_once_with_the_plans_they_are_of() -> None:
+    plans = [("a", ["x", "y", "y"]), ("b", ["y"]), ("c", ["y", "z"]), *((str(n), ["y", "w"]) for n in range(4))]
+    assert said_of(plans) == ["y", "w (4 of 7 plans)", "x (a)", "z (c)"]
 
 
 def test_carbon_of_a_site_is_lifted_and_its_power_is_not() -> None:

@@ -213,7 +213,7 @@ def test_a_sweep_that_is_broken_off_gives_what_it_has(tmp_path: Path, monkeypatc
     part = swept(path)
     assert (part.status, part.exit_code) == ("feasible", 5)
     assert [point["over"] for point in part.points] == [point["over"] for point in expected.points[-2:]]
-    assert part.document["messages"] == [frontier.BROKEN_OFF]
+    assert frontier.BROKEN_OFF in part.document["messages"]
     after = 0
     assert swept(path).to_json() == expected.to_json()
     after, solves[:] = 1, []

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from planner import __version__
+from planner import __version__, units
 from planner.analysis.frontier.points import BROKEN_OFF, Sweep, front
 from planner.candidates.search import Candidates
 from planner.optimize.options import SolverOptions
 from planner.plan.document import digest_of
 from planner.plan.model.frontier import FrontierDocument, FrontierPoint, Record, SweepTold, Unit
 from planner.plan.model.plan import Status
+from planner.plan.parts import said_of
 from planner.plan.rows.points import unchanging
 from planner.scenario.schema import Scenario
 
@@ -50,7 +51,7 @@ def frontier_document(
         "points": points,
         "unchanging": unchanging(points),
         "infeasible_below": _shown_if(_nothing_below(records), sweep.over),
-        "messages": [*_messages(records), *_left_out(scenario, sweep.over)],
+        "messages": [*_messages(records), *_left_out(scenario, sweep.over), *_warnings(kept, points, sweep)],
         "currency": "USD",
         "provenance": {
             "planner": __version__,
@@ -111,6 +112,18 @@ def _messages(records: Sequence[Record]) -> list[str]:
     """What was said of points; of a program without a plan only when there is no other."""
     told = [record for record in records if "point" in record] or records
     return list(dict.fromkeys(text for record in told for text in record.get("messages", ())))
+
+
+def _warnings(kept: Sequence[Record], points: Sequence[FrontierPoint], sweep: Sweep) -> list[str]:
+    """What the plans of the points warn of, each once."""
+    shown: dict[Unit, Callable[[float], str]] = {
+        "hours": lambda hours: units.format_duration(3600.0 * hours),
+        "usd": lambda usd: units.format_money(round(1e6 * usd)),
+        "kg": lambda kg: f"{kg:,.0f} kg",
+    }
+    name = shown[UNITS[sweep.over][0]]
+    named = [(f"from {name(point['from'])}", record.get("warnings", ())) for point, record in zip(points, kept)]
+    return said_of(named)
 
 
 def _point(record: Record, sweep: Sweep) -> FrontierPoint:

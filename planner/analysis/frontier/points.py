@@ -31,14 +31,13 @@ from planner.optimize.options import SolverOptions
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import uninterrupted
 from planner.plan.document import build_document
-from planner.plan.model.frontier import Against, Over, Record
+from planner.plan.model.frontier import HELD, Against, Over, Record
 from planner.plan.model.plan import PlanDocument
 from planner.plan.rows.calendar import calendar_of
 from planner.plan.rows.points import point_row
 from planner.scenario.schema import Scenario
 
 BROKEN_OFF = "broken off: points that are missing are looked for when it is run again"
-HELD: dict[Over, Against] = {"deadline": "time", "budget": "cost", "carbon": "carbon"}  # what a limit holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +163,7 @@ def journal_key(candidates: Candidates, sweep: Sweep, version: str, options: Sol
         Solver, gap, seed and threads count, the time limit does not.
     """
     asked = {name: options[name] for name in ("solver", "gap", "seed", "threads")}
-    scenario, about = candidates.scenario, [sweep.over, sweep.against, sweep.workload]
+    scenario, about = candidates.scenario, [sweep.over, sweep.against, sweep.workload, "warnings"]  # what is kept
     parts = (version, scenario.resolved, candidates.catalog.digest, about, asked)
     return question_key(*parts, program=candidates.whole)
 
@@ -254,6 +253,7 @@ def solve_at(candidates: Candidates, sweep: Sweep, limit: Value | None, asked: A
         "status": solution.status.value,
         "solves": solves,
         "messages": [message for message in solution.messages if message == TOO_CLOSE],
+        "warnings": document["warnings"],
         "over": over,
         "against": against,
         "point": point_row(part, solution, document, max(over, sweep.low)),

@@ -73,6 +73,7 @@ def reserve_document(
     terms: list[Term],
     together: Together | None,
     not_held: list[str],
+    warnings: list[str],
 ) -> ReserveDocument:
     """The document of break-evens and decisions.
 
@@ -90,6 +91,8 @@ def reserve_document(
         What all kinds at once do; None = fewer than two are offered.
     not_held
         Limits that the scenario states and that were lifted.
+    warnings
+        Of the plans that are chosen.
     """
     return {
         "schema": "plan/reserve/v1",
@@ -101,6 +104,7 @@ def reserve_document(
         "terms": terms,
         "together": together,
         "not_held": not_held,
+        "warnings": warnings,
     }
 
 

@@ -113,3 +113,5 @@ class ReserveDocument(TypedDict):
     """null: fewer than two kinds of commitments are offered"""
     not_held: list[str]
     """limits of all that its own horizon costs or emits: no limits of a term, which is another time"""
+    warnings: list[str]
+    """what the plans that are chosen warn of, each once"""

@@ -15,6 +15,7 @@ Over = Literal["deadline", "budget", "carbon"]
 Against = Literal["cost", "time", "carbon"]
 Unit = Literal["hours", "usd", "kg"]
 Kind = Literal["training", "serving"]
+HELD: dict[Over, Against] = {"deadline": "time", "budget": "cost", "carbon": "carbon"}  # what a limit holds
 
 
 _From = TypedDict("_From", {"from": float})
@@ -59,6 +60,7 @@ class Record(TypedDict, total=False):
     status: Status
     solves: int
     messages: list[str]
+    warnings: list[str]
     over: float
     against: float
     point: FoundPoint

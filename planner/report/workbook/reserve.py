@@ -58,6 +58,11 @@ def reserve_workbook(document: ReserveDocument) -> bytes:
         row = _term(book, sheet, row, term, rows, document["break_evens"])
     if document["together"]:
         _together(book, sheet, row, document["together"], rows, document["break_evens"])
+    if document["warnings"]:
+        sheet = book.sheet("Warnings", (130,), heads=1)
+        book.text(sheet, (0, 0), "What the plans warn of", "title")
+        for row, sentence in enumerate(document["warnings"], start=1):
+            book.text(sheet, (row, 0), sentence, "wrapped")
     book.stamped(document["name"], document["catalog"]["as_of"])
     return book.bytes()
 
