@@ -446,6 +446,7 @@ def row_of(plan: Plan) -> Row:
         "decision": decision_of(document),
         "problem": None,
         "plan_sha256": document["sha256"],
+        "warnings": document["warnings"],
     }
 
 

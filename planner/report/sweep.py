@@ -9,8 +9,9 @@ from typing import Any
 
 from planner import units
 from planner.files import read_package_text
+from planner.plan.parts import said_of
 from planner.report import csv, json, markdown, text
-from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
+from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns, warned
 from planner.report.escape import terminal
 from planner.report.notebook import blocks_html
 from planner.sweeps.borders import Border, Side, turns
@@ -95,7 +96,14 @@ def sweep_blocks(document: SweepDocument, *, full: bool = False, elapsed_s: floa
         _grid(document, full),
         *_borders(document),
         why(document),
+        warned(
+            said_of([(_of(point), point["warnings"]) for point in document["points"] if point["cost_usd"] is not None])
+        ),
     ]
+
+
+def _of(point: Point) -> str:
+    return " · ".join(point["values"]) or question_words(point["question"])
 
 
 def _title(document: SweepDocument) -> Block:

@@ -80,6 +80,7 @@ class Row(TypedDict):
     decision: str  # workloads and their devices: "assistant: l40s; pretrain-8b: h100-sxm-80gb"
     problem: Told | None
     plan_sha256: str | None
+    warnings: list[str]  # of the plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +115,7 @@ def without_plan(status: str, problem: Told | None) -> Row:
     return {
         "status": status, "cost_microusd": None, "cost_usd": None, "bound_usd": None, "devices": None,
         "finish_hours": None, "decision": "", "problem": problem, "plan_sha256": None,
+        "warnings": [],
     }  # fmt: skip
 
 

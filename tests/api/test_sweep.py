@@ -62,6 +62,8 @@ def test_a_row_is_what_solve_says(serial: tuple[planner.Sweep, Path]) -> None:
         kept = json.loads((folder / f"{point['plan_sha256']}.plan.json").read_text(encoding="utf-8"))
         assert digest_of(kept) == kept["sha256"] == point["plan_sha256"]
         assert kept["summary"] == plan.document["summary"]
+        assert point["warnings"] == plan.document["warnings"] != []  # they were dropped
+    assert "no such job was measured there (inherited)" in " ".join(str(found).split())
 
 
 def api_priced(catalog: Any, text: str, scenario: Any) -> Any:

@@ -17,7 +17,7 @@ def row(cost_usd: float = 1.0, decision: str = "a: one", status: str = "optimal"
     digest = hashlib.sha256(f"{cost_usd} {decision}".encode()).hexdigest()
     return {
         **without_plan(status, None), "cost_microusd": round(cost_usd * 1e6), "cost_usd": cost_usd,
-        "bound_usd": cost_usd, "devices": 1, "decision": decision, "plan_sha256": digest,
+        "bound_usd": cost_usd, "devices": 1, "decision": decision, "plan_sha256": digest, "warnings": [],
     }  # fmt: skip
 
 
