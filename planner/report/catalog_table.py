@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from planner.plan.parts import said_of
 from planner.report import compare_words as words
 from planner.report import csv, json, markdown, text
-from planner.report.blocks import Block, Grid, Lines, columns
+from planner.report.blocks import Block, Grid, Lines, columns, warned
 from planner.report.sweep import why
 from planner.sweeps.catalogs import Beside, beside, flat_rows
 from planner.sweeps.model import SweepDocument
@@ -46,7 +47,8 @@ def catalog_table_blocks(document: SweepDocument) -> list[Block]:
     rows = [row for _, mine in groupby(found, lambda one: one.scenario) for row in _rows(list(mine))]
     heads = columns("Scenario", "Catalog", ">Total", ">Difference", ">Change", ">Devices", "Decision")
     table = Grid(columns=heads, rows=rows + _together(found, catalogs, len(scenarios)))
-    return [Lines(lines=tuple(lines), strong_first=True), table, why(document)]
+    said = [(f"{one.scenario} on {one.catalog}", one.point["warnings"]) for one in found if one.point["decision"]]
+    return [Lines(lines=tuple(lines), strong_first=True), table, why(document), warned(said_of(said))]
 
 
 def _case(document: SweepDocument) -> list[str]:

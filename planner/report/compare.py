@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from planner.analysis.compare.document import flat_rows
 from planner.analysis.compare.model import Compared, CompareDocument, SideTold
+from planner.plan.parts import said_of
 from planner.report import compare_cause as causes
 from planner.report import compare_words as words
 from planner.report import csv, json, markdown, text
-from planner.report.blocks import Block, Grid, Items, Lines, columns
+from planner.report.blocks import Block, Grid, Items, Lines, columns, warned
 
 KEY = "Key  + added  - removed  ~ changed"
 _SHOWN = 12
@@ -76,9 +77,10 @@ def _pair(document: CompareDocument, one: Compared, full: bool) -> list[Block]:
     pair = (sides[one["old"]], sides[one["new"]])
     return [
         Lines(lines=(f"{one['old']} → {one['new']}", *_answer(one, pair)), strong_first=True),
-        _table(one, currency),
+        _table(one, currency, pair),
         _because(one, currency),
         _break_even(one, currency),
+        _warned(pair, full),
         _inputs(one, full),
         _touching(one, full),
         _how(one),
@@ -92,7 +94,25 @@ def _answer(one: Compared, pair: Sequence[SideTold]) -> list[str]:
     return missing or [words.verdict(one)]
 
 
-def _table(one: Compared, currency: str) -> Block:
+def _warned(pair: Sequence[SideTold], full: bool) -> Block:
+    """What one of two plans warns of and the other does not, or all of it."""
+    if not full and any(side["cost_usd"] is None for side in pair):
+        return warned([])
+    both = [set(side["warnings"]) for side in pair]
+    shared = set() if full else both[0] & both[1]
+    return warned(said_of([(side["name"], [text for text in side["warnings"] if text not in shared]) for side in pair]))
+
+
+def _likely(pair: Sequence[SideTold], currency: str) -> str:
+    """The ranges of both totals, which err alike where both rest on one estimate; "" where one is not known."""
+    bands = [side["cost_band"] for side in pair if side["cost_band"]]
+    if len(bands) < 2 or any(band["p10"] == band["p90"] for band in bands):
+        return ""
+    old, new = (" to ".join(words.amount(band[at], currency) for at in ("p10", "p90")) for band in bands)
+    return f"likely {old} → {new} (p10 to p90)"
+
+
+def _table(one: Compared, currency: str, pair: Sequence[SideTold]) -> Block:
     rows = [
         [
             f"{row['sign']} {row['name']}",
@@ -112,7 +132,8 @@ def _table(one: Compared, currency: str) -> Block:
         for row in one["money"]
         if row["part"] == "total" or len(one["money"]) > 2
     ]
-    notes = [KEY]
+    moved = one["money"][-1]["difference_microusd"]
+    notes = [KEY, *([likely] if moved and (likely := _likely(pair, currency)) else [])]
     spans = one["horizon_hours"]
     if spans["old"] != spans["new"]:
         each = " and ".join(f"{words.span(spans[side])} in {one[side]}" for side in ("old", "new"))

@@ -71,6 +71,16 @@ def test_golden_comments(documents: dict[str, dict[str, Any]], name: str) -> Non
     check_golden(f"{name}.md", text)
 
 
+def test_what_one_plan_alone_warns_of_and_how_sure_both_are(documents: dict[str, dict[str, Any]]) -> None:
+    """That the cheaper plan is on a device that nobody measured was dropped, and so was the range of its cost."""
+    document = json.loads(json.dumps(documents["price"]))
+    document["sides"][1]["warnings"].append("chat on k80: nothing was measured there")
+    shown, whole = (" ".join(render_comparison(document, "table", full=full).split()) for full in (False, True))
+    assert "Warnings · chat on k80: nothing was measured there (cheaper) Inputs" in shown
+    assert "the KV cache is not counted in memory" in whole  # which both warn of
+    assert "likely $1,011 to $1,053 → $756 to $797 (p10 to p90)" in shown
+
+
 def test_two_catalogs_for_a_scenario(here: Path, run: Run) -> None:
     code, out, _ = run("compare", "old.json", "new.json", "--scenario", "small.yaml")
     assert code == 0

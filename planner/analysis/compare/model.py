@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from planner.plan.model.amounts import Count
 from planner.plan.model.fleet import OnNode
 from planner.plan.model.plan import CatalogUsed, Status
+from planner.plan.model.rows import Spread
 
 Price = Annotated[float, Field(gt=0)]
 Kind = Literal["training", "serving"]
@@ -38,12 +39,15 @@ class SideTold(TypedDict):
     "why there is no plan; empty where there is one"
     cost_microusd: int | None
     cost_usd: float | None
+    cost_band: Spread | None
+    "as of the plan"
     horizon_hours: float | None
     devices: Count | None
     planner: str
     solver: str
     catalog: CatalogTold
     sha256: str
+    warnings: list[str]
 
 
 class SideRow(TypedDict):

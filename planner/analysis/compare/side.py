@@ -62,12 +62,14 @@ class Side:
             "reason": "" if self.has_plan else self._reason(),
             "cost_microusd": self.cost_microusd,
             "cost_usd": None if self.cost_microusd is None else self.cost_microusd / 1e6,
+            "cost_band": summary.get("cost_band") if self.has_plan else None,
             "horizon_hours": summary.get("horizon_hours"),
             "devices": summary.get("devices"),
             "planner": provenance["planner"],
             "solver": provenance["solver"],
             "catalog": _catalog_told(provenance["catalog"]),
             "sha256": self.document.get("sha256", ""),
+            "warnings": list(self.document.get("warnings") or ()) if self.has_plan else [],
         }
 
     def _reason(self) -> str:
