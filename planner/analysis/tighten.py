@@ -47,6 +47,7 @@ def solve_within_targets(
     *,
     prepare: Callable[[Candidates], Candidates] = lambda same: same,
     limit: float | Deadline | None = None,
+    rank: Callable[[Candidates, Solution], tuple[int, ...]] = lambda _, solution: (solution.cost_microusd,),
 ) -> tuple[Candidates, Solution]:
     """The best plan whose replicas keep their targets on what they are sent.
 
@@ -56,6 +57,8 @@ def solve_within_targets(
         Makes what `solve` is asked of candidates with new rates: another choice of columns, say.
     limit
         When it is up, plans are made of the ways whose rates are exact by then, and proven as far as the others allow.
+    rank
+        Of plans with other numbers of spares the least is taken: the cheapest.
 
     Returns
     -------
@@ -69,7 +72,7 @@ def solve_within_targets(
     if able and not is_up(limit):
         for task in spared:
             try:
-                best = _fewer_spares(best, candidates, task, rounds, prepare, limit)
+                best = _fewer_spares(best, candidates, task, rounds, prepare, limit, rank)
             except (TimeIsUp, KeyboardInterrupt) as error:  # what was found stays, and is proven no further
                 return best[0], _unproven(
                     best[1], "interrupt" if isinstance(error, KeyboardInterrupt) else "time-limit"
@@ -110,6 +113,7 @@ def _fewer_spares(
     rounds: Callable[[Candidates, dict[str, int]], Found],
     prepare: Callable[[Candidates], Candidates],
     limit: float | Deadline | None,
+    rank: Callable[[Candidates, Solution], tuple[int, ...]],
 ) -> Found:
     """The best plan of a fleet with any number of spares that holds the availability asked for.
 
@@ -146,8 +150,8 @@ def _fewer_spares(
             given = {**raised, task.name: spares}
             found, solution = rounds(prepare(with_tables(capped, {}, given)), given)
             same = next(one for one in found.program.tasks if one.name == task.name).spare_replicas == spares
-            cheaper = not best[1].has_plan or solution.cost_microusd < best[1].cost_microusd
-            if solution.has_plan and same and cheaper:  # of more spares one may be cheaper, if that is open
+            better = not best[1].has_plan or (solution.has_plan and rank(found, solution) < rank(*best))
+            if solution.has_plan and same and better:  # of more spares one may be cheaper, if that is open
                 best = _without_cap(found), solution if sure else _unproven(solution, first.stopped_by)
             if solution.status not in (Status.OPTIMAL, Status.INFEASIBLE):
                 stopped_by = solution.stopped_by or "time-limit"

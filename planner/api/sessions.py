@@ -261,8 +261,7 @@ class Session:
             raise UsageError.of("not-together", "other plans are those of one future, not of several", hint=hint)
         staying = self._staying(previous)
         if staying is not None:
-            solved = solve_within_targets(staying.ready(self.ways), staying.solved, prepare=staying.ready)
-            document = self._planned(self.ways, *solved)
+            document = self._planned_beside(staying)
         elif scenario.uncertainty:
             document = self._planned_for_cases()
         else:
@@ -551,6 +550,20 @@ class Session:
             return None
         self._plainer = (solution, None if found[1] is solution else found)
         return self._plainer[1]
+
+    def _planned_beside(self, staying: Staying) -> PlanDocument:
+        """The plan that stays with another one: what would be proposed without that, where it changes no more nodes."""
+        listed, best = self.answer()
+        if best.has_plan:
+            staying.best = best
+            stays = solve_within_targets(
+                staying.ready(self.ways), staying.solved, prepare=staying.ready, rank=staying.rank
+            )
+            staying.proven = Status.OPTIMAL is best.status is stays[1].status
+            proposed = self._proposed(listed, best) or (listed, best)
+            if stays[1].has_plan and staying.changes(*stays) < staying.changes(*proposed):
+                return self._planned(self.ways, *stays)
+        return self._planned(self.ways, listed, best, plain=True)
 
     def _planned_for_cases(self) -> PlanDocument:
         """The plan of a scenario that may turn out in several ways."""

@@ -264,9 +264,12 @@ def _previous(told: Previous, document: PlanDocument) -> Iterator[Finding]:
         yield Finding(WRONG, "staying is weighed by a share of the cost or by money for each node")
     if cheapest is not None and not bound <= cheapest <= cost:
         yield Finding(WRONG, f"the cheapest plan costs {cheapest}, this one {cost}, and none less than {bound}")
+    plainer = document.get("plain")  # held to a share of its own
+    within = plainer is not None and plainer["cheapest_microusd"] == cheapest
     if (
         told["share"] is not None
         and cheapest is not None
+        and not within
         and cost > int(cheapest * (1 + Fraction(repr(told["share"]))))
     ):
         yield Finding(WRONG, f"staying costs {cost - cheapest} more, above its share")

@@ -17,6 +17,7 @@ from tests.frontier.random_worlds import random_world
 from tests.frontier.test_frontier import all_plans
 from tests.optimize.brute import value
 from tests.tiers import cases
+from tests.worlds import scenario as scenario_of
 
 Units = list[int]
 SEEDS = range(70, 70 + cases(4, 6))
@@ -165,3 +166,34 @@ def test_staying_wants_cost_first() -> None:
     scenario, catalog = random_world(70, objective=["time", "cost"])
     with pytest.raises(UsageError):
         api.solve(scenario, catalog, previous=Previous(document=as_plan({})))
+
+
+def test_a_question_that_did_not_change_keeps_its_plan() -> None:
+    """Also one that is dearer than the cheapest for being plainer."""
+    job = {"name": "job", "model": "llama-3.1-70b", "tokens": "3B", "deadline": "10 days"}
+    asked = scenario_of([job], hardware={"allow": ["h100-sxm-80gb"], "pricing": ["on_demand"]})
+    before = api.solve(asked).document
+    assert before["plain"]["above"] > 0
+    plan = api.solve(asked, previous=Previous(document=before)).document
+    facts = plan["others"]["previous"]
+    assert (plan["workloads"], facts["changes"], facts["proven"]) == (before["workloads"], [], True)
+    assert facts["cheapest_microusd"] == before["plain"]["cheapest_microusd"] < plan["summary"]["cost_microusd"]
+
+
+@pytest.mark.parametrize("how", [{"share": 0.1}, {"move_microusd": 10_000_000}])
+def test_staying_is_held_against_the_cheapest_fleet_that_holds_its_availability(how: dict[str, Any]) -> None:
+    """Not against the cheapest of the last number of spares that was tried."""
+    lengths = {"input_tokens": 1000, "output_tokens": 200}
+    fleet = {"name": "chat", "model": "llama-3.1-70b", "weights": "fp8", "availability": "99.9 %", **lengths}
+    hardware = {"allow": ["rtx-6000-ada", "h200-*"], "pricing": ["on_demand"]}
+    earlier, asked = (
+        scenario_of((), [{**fleet, "qpm": qpm}], hardware=hardware, prefer="cheapest") for qpm in (2400, 3600)
+    )
+    before, cheapest = api.solve(earlier).document, api.solve(asked).document
+    plan = api.solve(asked, previous=Previous(document=before, **how)).document
+    facts, least, paid = plan["others"]["previous"], *(one["summary"]["cost_microusd"] for one in (cheapest, plan))
+    assert facts["cheapest_microusd"] == least
+    move, most = how.get("move_microusd", 0), changes(held_nodes(before), held_nodes(cheapest))
+    assert paid <= least * 1.1
+    assert facts["changed_nodes"] <= most
+    assert not move or paid + move * facts["changed_nodes"] <= least + move * most

@@ -15,7 +15,7 @@ import numpy as np
 from planner.analysis.others.added import trimmed
 from planner.analysis.others.decisions import NONE, Decision, decision_of, unlike
 from planner.analysis.others.near_optimal import most_microusd, range_of
-from planner.analysis.others.stability import Stay, fewest_changes, with_move_cost
+from planner.analysis.others.stability import Held, changed_nodes, fewest_changes, with_move_cost
 from planner.analysis.tighten import solve_within_targets
 from planner.candidates.offers import Site
 from planner.candidates.program import IntArray, Program
@@ -299,35 +299,44 @@ class Staying:
     previous: Previous
     options: Mapping[str, Any]
     labels: Labels = field(default_factory=lambda: Labels(key=offer_key, nodes=True))
-    best_microusd: int | None = None  # what the cheapest plan costs, once known
-    changed: int | None = None
+    best: Solution | None = None  # the cheapest plan, once known
+    proven: bool = False  # that no plan changes fewer nodes, or costs less with what the changes are charged
 
     def ready(self, candidates: Candidates) -> Candidates:
         """With the columns that a plan that stays may need."""
         return told_apart(candidates, self.labels, nodes=True)
 
     def solved(self, candidates: Candidates) -> Solution:
-        """The plan that stays, of candidates made `ready`."""
-        program, held = candidates.program, held_nodes(self.previous.document)
-        nodes, there = nodes_of_units(candidates, held)
-        known = [(held[key], each) for key, each in there.items()]
-        lost = sum(n for key, n in held.items() if key not in there)
-        best = _asked(replace(program, objective=("cost",)), self.options, cost_only=True)
-        if not best.has_plan:
-            return best
-        self.best_microusd = best.cost_microusd if best.status == "optimal" else None
+        """The plan that stays, of candidates made `ready`; staying is weighed against `best`."""
+        assert self.best is not None
+        program = candidates.program
+        nodes, known, _ = self._counted(candidates)
 
         def solve(asked: Program, **given: Any) -> Solution:
             return _asked(asked, self.options, **given)
 
         move = self.previous.move_microusd
-        stay: Stay
         if move is not None:
-            stay = with_move_cost(replace(program, objective=("cost",)), nodes, known, move, solve)
-        else:
-            stay = fewest_changes(program, nodes, known, most_microusd(best.cost_microusd, self.previous.share), solve)
-        self.changed = None if stay.changed is None else stay.changed + lost
-        return stay.solution  # proven for what was asked: of the plans that stay the best one
+            return with_move_cost(replace(program, objective=("cost",)), nodes, known, move, solve).solution
+        most = most_microusd(self.best.cost_microusd, self.previous.share)
+        return fewest_changes(program, nodes, known, most, solve).solution
+
+    def changes(self, candidates: Candidates, solution: Solution) -> int:
+        """Nodes that a plan of the candidates' program changes."""
+        nodes, known, lost = self._counted(candidates)
+        return changed_nodes(nodes, known, solution.units) + lost
+
+    def rank(self, candidates: Candidates, solution: Solution) -> tuple[int, int]:
+        """What a plan is worth beside others: the least is the best."""
+        changes, move = self.changes(candidates, solution), self.previous.move_microusd
+        return (changes, solution.cost_microusd) if move is None else (solution.cost_microusd + move * changes, changes)
+
+    def _counted(self, candidates: Candidates) -> tuple[IntArray, Held, int]:
+        """Nodes of a unit of each column; those held of what is still there, with a unit's; and held of what is not."""
+        held = held_nodes(self.previous.document)
+        nodes, there = nodes_of_units(candidates, held)
+        lost = sum(count for key, count in held.items() if key not in there)
+        return nodes, [(held[key], each) for key, each in there.items()], lost
 
 
 def held_nodes(document: PlanDocument) -> dict[Key, int]:
@@ -379,7 +388,8 @@ def nodes_of_units(candidates: Candidates, held: Iterable[Key]) -> tuple[IntArra
 def previous_document(staying: Staying, document: PlanDocument) -> others.Previous:
     """What a plan changes of the one before, and what staying costs beside the cheapest."""
     before, after = held_nodes(staying.previous.document), held_nodes(document)
-    cost, best = document["summary"]["cost_microusd"], staying.best_microusd
+    cost, known = document["summary"]["cost_microusd"], staying.best
+    best = known.cost_microusd if known is not None and known.status == "optimal" else None
     changes: list[NodesChanged] = [
         {"workload": key[0], "offer": key[1], "before": before.get(key, 0), "after": after.get(key, 0)}
         for key in sorted({*before, *after})
@@ -391,7 +401,7 @@ def previous_document(staying: Staying, document: PlanDocument) -> others.Previo
         "share": staying.previous.share if move is None else None,
         "move_usd": None if move is None else usd(move),
         "changed_nodes": sum(abs(row["before"] - row["after"]) for row in changes),
-        "proven": staying.changed is not None,
+        "proven": staying.proven,
         "changes": changes,
         "cheapest_microusd": best,
         "cheapest_usd": None if best is None else usd(best),
