@@ -22,7 +22,12 @@ def is_seller(offer: Offer, hardware: Hardware) -> bool:
 
 def is_asked(provider: str, hardware: Hardware) -> bool:
     """Whether a provider is among those that a scenario names, and not among those that it leaves out."""
-    return _covered(provider, hardware.providers) and not _covered(provider, hardware.exclude)
+    return _covered(provider, hardware.providers) and not is_excluded(provider, hardware)
+
+
+def is_excluded(provider: str, hardware: Hardware) -> bool:
+    """Whether a scenario leaves a provider out by name."""
+    return _covered(provider, hardware.exclude)
 
 
 def with_promise(judged: Sequence[Judged], hardware: Hardware, catalog: Catalog) -> list[Judged]:

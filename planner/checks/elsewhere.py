@@ -53,6 +53,7 @@ def _due(rows: Sequence[Any], scenario: Scenario, catalog: Catalog) -> Iterator[
     markets = {name for name, one in catalog.providers.items() if one.kind == "marketplace"}
     renting = {row["provider"] for row in rows}
     groups = {name: {name} for name in LARGE if name in catalog.providers and renting != {name}}
+    groups = {name: one for name, one in groups.items() if not _excluded(name, scenario)}
     if scenario.hardware.kinds is None and not markets & renting:
         groups["marketplaces"] = {name for name in markets if _seller_allowed(name, scenario)}
     here = sum(row["cost_microusd"] for row in rows)
@@ -79,10 +80,12 @@ def _due(rows: Sequence[Any], scenario: Scenario, catalog: Catalog) -> Iterator[
 
 
 def _seller_allowed(name: str, scenario: Scenario) -> bool:
-    named, excluded = scenario.hardware.providers, scenario.hardware.exclude
-    if any(provider_matches(name, pattern) for pattern in excluded):
-        return False
-    return any(provider_matches(name, pattern) for pattern in named)
+    named = any(provider_matches(name, pattern) for pattern in scenario.hardware.providers)
+    return named and not _excluded(name, scenario)
+
+
+def _excluded(name: str, scenario: Scenario) -> bool:
+    return any(provider_matches(name, pattern) for pattern in scenario.hardware.exclude)
 
 
 def _least(

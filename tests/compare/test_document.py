@@ -136,6 +136,13 @@ def test_a_side_without_a_plan_is_told_not_refused() -> None:
     assert not api.compare(other, base()).exceeds(0.0), "there was nothing to be over"
 
 
+def test_neither_side_has_a_plan() -> None:
+    sides = (side(budget, None, f"limits.budget={budget}") for budget in ("$1", "$2"))
+    one = checked(*sides)
+    assert {(row["changed"], row["difference_microusd"]) for row in one["workloads"]} == {("nothing", None)}
+    assert {row["difference_microusd"] for row in one["money"]} == {None}
+
+
 def test_plans_without_their_catalog_are_compared_as_they_stand() -> None:
     other = side("B", at_prices(market(), {RUNPOD: 1.0}))
     one = checked(nowhere(base().document), other.document)

@@ -72,6 +72,12 @@ def test_large_clouds_and_marketplaces_by_hand() -> None:
     assert "bazaar" in second
 
 
+def test_a_cloud_that_is_excluded_is_not_held_out() -> None:
+    known = world(sold("aws/p5", 3.0), sold("gcp/a3", 5.0))
+    document = solved(known, scenario([job(deadline="6000 s")], hardware={"exclude": ["AWS"]}))
+    assert list(costs(document)) == ["gcp", "azure", "marketplaces"]
+
+
 def test_the_same_is_what_a_plan_made_for_that_seller_costs() -> None:
     """Where only the prices differ, the cheapest plan of the seller alone is the same: solved, not priced anew."""
     known = world(sold("aws/p5", 3.0), sold("aws/p4", 3.5), sold("bazaar/box", 0.6))

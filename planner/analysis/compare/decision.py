@@ -55,9 +55,9 @@ def _what_changed(old: WorkloadSide | None, new: WorkloadSide | None) -> Changed
     """Whether one is alone, else the first that differs: what is rented, where, its layout, what it costs."""
     if old is None or new is None:
         return "added" if old is None else "removed"
-    stated = set.intersection(*(set(row) for side in (old, new) for row in side["rows"]))
+    rows: list[Mapping[str, object]] = [*old["rows"], *new["rows"]]  # none where neither side has a plan
     for what, names in DECIDES.items():
-        told = [name for name in names if name in stated]  # plans of older versions say less
+        told = [name for name in names if all(name in row for row in rows)]  # plans of older versions say less
         if _cells(old, told) != _cells(new, told):
             return what
     return "nothing" if old["cost_microusd"] == new["cost_microusd"] else "cost"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from planner.candidates.money import rental_microusd
 from planner.candidates.offers import is_suspect
 from planner.candidates.search import Candidates
-from planner.candidates.sellers import MARKETPLACE, is_seller
+from planner.candidates.sellers import MARKETPLACE, is_excluded, is_seller
 from planner.catalog.model import Catalog, Offer
 from planner.catalog.regions import region_matches
 from planner.estimate.bill import bill_of
@@ -33,7 +33,8 @@ MARKETPLACES = "marketplaces"
 def elsewhere_of(candidates: Candidates, workloads: Sequence[Workload]) -> list[Elsewhere]:
     """What is rented by the hour, priced anew at each large cloud, and on marketplaces where nobody asked for them.
 
-    A large cloud from which all of it is rented already is left out, and so are all where nothing is rented.
+    A large cloud from which all of it is rented already is left out, one that the scenario excludes, and all where
+    nothing is rented.
     """
     catalog, hardware = candidates.catalog, candidates.scenario.hardware
     rows = [row for workload in workloads for row in workload["allocations"] if _rented(row, catalog)]
@@ -53,7 +54,7 @@ def _sellers(
 ) -> Iterator[tuple[str, Callable[[Offer], bool]]]:
     here = {row["provider"] for row in rows}
     for name in LARGE_CLOUDS:
-        if name in catalog.providers and here != {name}:
+        if name in catalog.providers and here != {name} and not is_excluded(name, hardware):
             yield name, lambda offer, name=name: offer.provider == name  # type: ignore[misc]
     markets = {name for name, seller in catalog.providers.items() if seller.kind == MARKETPLACE}
     if hardware.kinds is None and not here & markets:
