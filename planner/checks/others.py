@@ -128,6 +128,9 @@ def _training(
     if nodes < 1 or rest:
         yield Finding("wrong-alternative", f"{job.name}: {one['count']} shapes for {job.count} jobs")
         return
+    there = facts.offer.max_shapes if facts.owned is None else check.scenario.hardware.owned[facts.owned].count
+    if there is not None and one["count"] > there and job.count > 1 and not check.scenario.scheduled:
+        yield Finding("wrong-alternative", f"{job.name}: {one['count']} × {one['offer']} at once, there are {there}")
     hours = training_way(check, job, one["offer"], nodes, cast("Mapping[str, Any]", one["layout"]), facts)
     if isinstance(hours, Finding):
         yield hours

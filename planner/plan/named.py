@@ -328,8 +328,9 @@ def _able(ways: Sequence[_Way]) -> str:
 
 
 def _too_few(candidates: Candidates, thing: _Thing, has_plan: bool) -> str:
-    """That fleets have replicas there, and all that there is of it does not carry any of them; "" where none has."""
-    tables = {name: table for name, table in candidates.tables.items() if isinstance(table, ServingTable)}
+    """That fleets or jobs alike could run there, and it is too few for any of them; "" where none could."""
+    several = {task.name for task in candidates.program.tasks if task.kind == "serving" or task.count > 1}
+    tables = {name: table for name, table in candidates.tables.items() if name in several}
     names = [name for name, table in tables.items() if any(thing.holds(site) for site in table.sites)]
     if not names:
         return ""

@@ -124,6 +124,8 @@ def cheapest_by(
             continue
         if among is not None and row not in among:
             continue
+        if _too_many(candidates, task, table, row):
+            continue
         if site.offer.price_model == RESERVED:  # what it costs is the contract's
             continue
         unsure = _unsure(table, row)
@@ -133,6 +135,14 @@ def cheapest_by(
         name: Cheapest(cost, row, int(table.nodes[row]) * _units(task, table, row), unsure)
         for name, (cost, unsure, row) in best.items()
     }
+
+
+def _too_many(candidates: Candidates, task: Task, table: TrainingTable | ServingTable, row: int) -> bool:
+    """Whether jobs alike, all at once, need more shapes than there are; in a calendar one may follow the other."""
+    there = table.sites[row].offer.max_shapes
+    if there is None or task.count == 1 or isinstance(table, ServingTable) or candidates.whole_calendar is not None:
+        return False
+    return int(table.nodes[row]) * task.count > there
 
 
 def rows_with_a_start(candidates: Candidates, task: Task) -> set[int] | None:

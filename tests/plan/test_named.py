@@ -379,3 +379,22 @@ def test_fleets_that_a_calendar_keeps_apart_are_told_what_they_would_share(perio
     )
     assert any(said in text for text in document["warnings"]) == told
     assert not any("are there for the error of the prediction" in text for text in document["warnings"])
+
+
+def test_jobs_alike_are_not_told_more_machines_than_are_owned() -> None:
+    """Two on one machine that is owned were the cheapest way, and next."""
+    machine = {"shape": "dgx-a100-80gb", "count": 1, "price": "$20/h"}
+    jobs = {"name": "jobs", "model": "qwen2.5-7b", "tokens": "3B", "deadline": "14 days", "count": 2}
+    hardware = {"allow": ["h200-*"], "providers": ["verda"], "owned": [machine]}
+    document = api.solve(scenario([jobs], hardware=hardware)).document
+    said = line_of(document, "hardware.owned[0]")["text"]
+    assert said == "not used: too few for jobs alone; a part of it there would not lower the cost"
+    (workload,) = document["workloads"]
+    assert {one["device"] for one in workload["alternatives"]} == {"h200-sxm"}
+    assert not any("a100" in text for text in workload["because"])
+    enough = scenario([jobs], hardware=hardware | {"owned": [machine | {"count": 2}]})
+    document = copy.deepcopy(dict(api.solve(enough).document))
+    (workload,) = document["workloads"]
+    assert "a100-sxm-80gb" in {one["device"] for one in workload["alternatives"]}
+    document["scenario"]["hardware"]["owned"][0]["count"] = 1
+    assert any("at once, there are 1" in problem.message for problem in api.verify(document))
