@@ -280,7 +280,8 @@ def _dearer(candidates: Candidates, ways: Sequence[_Way]) -> str:
         return f"not used: {where} would cost {cost} alone"
     if way.ratio > 1:
         more = f" ({way.ratio - 1:+.0%})" if way.chosen_microusd and way.ratio < 100 else ""
-        return f"not used: the cheapest way, {where}, costs {cost} alone{more}"
+        fleet = isinstance(candidates.tables[way.workload], ServingTable)  # of several offers it may cost less
+        return f"not used: the cheapest way{' on one offer' * fleet}, {where}, costs {cost} alone{more}"
     if way.ratio == 1:
         return f"not used: {where} is as cheap; the rule for ties sets it aside"
     task = next(one for one in candidates.program.tasks if one.name == way.workload)

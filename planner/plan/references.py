@@ -162,10 +162,18 @@ def _unmatched_providers(scenario: Scenario, catalog: Catalog) -> list[Problem]:
     named += [(f"hardware.providers[{i}]", name) for i, name in enumerate(hardware.providers) if name != "*"]
     named += [(f"hardware.exclude[{i}]", name) for i, name in enumerate(hardware.exclude)]
     return [
-        _unknown(scenario, path, "provider", name, known)
+        _unknown(scenario, path, "provider", name, known, hint=_not_providers(catalog, path, name))
         for path, name in named
         if name and not any(provider_matches(one, name) for one in known)
     ]
+
+
+def _not_providers(catalog: Catalog, path: str, text: str) -> str:
+    """Where a name of devices belongs that stands for a provider; "" for any other."""
+    if not path.startswith(("hardware.exclude", "hardware.providers")) or not match_devices(catalog, text):
+        return ""
+    key = "deny" if path.startswith("hardware.exclude") else "allow"
+    return f'that is a device, and here providers are named; devices: hardware.{key}: ["{text}"]'
 
 
 def _unknown(

@@ -382,7 +382,7 @@ def test_fleets_that_a_calendar_keeps_apart_are_told_what_they_would_share(perio
 
 
 def test_jobs_alike_are_not_told_more_machines_than_are_owned() -> None:
-    """Two on one machine that is owned were the cheapest way, and next."""
+    """Two on one machine that is owned were the cheapest way, and the next device."""
     machine = {"shape": "dgx-a100-80gb", "count": 1, "price": "$20/h"}
     jobs = {"name": "jobs", "model": "qwen2.5-7b", "tokens": "3B", "deadline": "14 days", "count": 2}
     hardware = {"allow": ["h200-*"], "providers": ["verda"], "owned": [machine]}
@@ -398,3 +398,11 @@ def test_jobs_alike_are_not_told_more_machines_than_are_owned() -> None:
     assert "a100-sxm-80gb" in {one["device"] for one in workload["alternatives"]}
     document["scenario"]["hardware"]["owned"][0]["count"] = 1
     assert any("at once, there are 1" in problem.message for problem in api.verify(document))
+
+
+@pytest.mark.parametrize(("key", "instead"), [("exclude", "deny"), ("providers", "allow")])
+def test_a_device_among_providers_is_told_where_devices_are_named(key: str, instead: str) -> None:
+    with pytest.raises(InputError) as error:
+        api.solve(scenario([job("train")], hardware={key: ["slow"]}), world())
+    (problem,) = error.value.problems
+    assert problem.hint == f'that is a device, and here providers are named; devices: hardware.{instead}: ["slow"]'
