@@ -178,7 +178,8 @@ def _priced(word: str, document: PlanDocument, plan: LayoutPlan) -> list[str]:
 
 
 def _reasons(document: PlanDocument, entry: WhyNot) -> list[str]:
-    allowed = [] if entry["allowed"] else ["allowed    no: not in hardware.allow; what follows is if it were"]
+    left_out = "allowed    no: hardware.allow or deny leaves it out; what follows is if it did not"
+    allowed = [] if entry["allowed"] else [left_out]
     if entry["state"] == "chosen":
         return ["chosen     it is in the plan"]
     if entry["state"] == "impossible":

@@ -406,3 +406,10 @@ def test_a_device_among_providers_is_told_where_devices_are_named(key: str, inst
         api.solve(scenario([job("train")], hardware={key: ["slow"]}), world())
     (problem,) = error.value.problems
     assert problem.hint == f'that is a device, and here providers are named; devices: hardware.{instead}: ["slow"]'
+
+
+@pytest.mark.parametrize("hardware", [{"deny": ["sl*"]}, {"allow": ["plain", "slow"], "deny": ["slow"]}])
+def test_why_not_a_device_that_is_denied_tells_what_it_would_cost(hardware: dict[str, Any]) -> None:
+    (told,) = api.why_not(scenario([job("train", deadline="30 days")], hardware=hardware), "slow", world())
+    assert not told["allowed"]
+    assert told["state"] in ("dearer", "as cheap", "cheaper")

@@ -6,7 +6,7 @@ Where no way to use it exists, the nearest miss of each filter, from a search on
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from planner.candidates.search import Candidates
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches, find_shape
+from planner.catalog.model import Device
 from planner.errors import InputError
 from planner.optimize.break_even import BreakEven
 from planner.optimize.check import flows_of
@@ -155,10 +156,18 @@ def _opened(candidates: Candidates, device: str, search: Search) -> Candidates:
     hardware = candidates.scenario.hardware
     if not _left_out(candidates, device):
         return search(candidates.scenario)
-    allow = ", ".join(f'"{one}"' for one in (*hardware.allow, device))
-    deny = [one for one in hardware.deny if one != device]
-    kept = ", ".join(f'"{one}"' for one in deny)
+    facts = candidates.catalog.devices
+    allow = ", ".join(f'"{one}"' for one in dict.fromkeys((*hardware.allow, device)))
+    denied = {name: None for one in hardware.deny for name in _without(one, device, facts)}  # a pattern by what is left
+    kept = ", ".join(f'"{one}"' for one in denied)
     return search(with_settings(candidates.scenario, [f"hardware.allow=[{allow}]", f"hardware.deny=[{kept}]"]))
+
+
+def _without(pattern: str, device: str, known: Mapping[str, Device]) -> list[str]:
+    """The pattern, where it does not mean the device; else the other devices that it means."""
+    if not device_matches(known[device], pattern):
+        return [pattern]
+    return [name for name, facts in known.items() if name != device and device_matches(facts, pattern)]
 
 
 def _misses(candidates: Candidates, workload: str, asked: Asked, search: Search) -> list[str]:
