@@ -8,7 +8,7 @@ from dataclasses import replace
 from planner.estimate.kernels import TPU_HOST_CHIPS
 from planner.export import quoting
 from planner.export.header import Blank, Target, commented, header_lines
-from planner.export.kubernetes_fleet import fleet_notes, fleet_objects, server_of, shared_notes
+from planner.export.kubernetes_fleet import SERVER_IMAGE, fleet_notes, fleet_objects, server_of, shared_notes
 from planner.export.kubernetes_job import IMAGE, job_notes, job_objects
 from planner.export.kubernetes_nodes import node_notes
 from planner.export.kubernetes_pods import Manifest
@@ -37,7 +37,8 @@ def files(launch: Launch) -> list[ExportFile]:
         fleet = replace(fleet, on=None)  # pods have devices of their own, whoever else is on the node
         server = server_of(fleet)
         notes += [*fleet_notes(fleet, server), server.made_for, *node_notes(fleet.machine), *server.notes]
-        text = _written(fleet, fleet_objects(fleet, server), server.blanks, notes)
+        blanks = server.blanks if server.image else (SERVER_IMAGE, *server.blanks)
+        text = _written(fleet, fleet_objects(fleet, server), blanks, notes)
         return [ExportFile(name=f"{launch.stem}.k8s.yaml", text=text), *routing_files(fleet, KUBERNETES)]
     assert isinstance(launch, TrainingLaunch)
     if launch.machine.device_kind == "tpu" and launch.machine.devices_per_node > TPU_HOST_CHIPS:

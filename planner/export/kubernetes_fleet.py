@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.export import engine, quoting
 from planner.export.command import Expand
+from planner.export.header import Blank
 from planner.export.kubernetes_nodes import fabric_notes
 from planner.export.kubernetes_pods import Manifest, container, metadata, pod, probes, settings_notes
 from planner.export.launch import ServingLaunch
@@ -11,6 +12,7 @@ from planner.export.planned_engine import planned_server
 from planner.export.server import PORT, Meeting, Server
 
 MEETING = Meeting(rank=Expand('"$LWS_WORKER_INDEX"'), head=Expand('"$LWS_LEADER_ADDRESS"'))
+SERVER_IMAGE = Blank(name="SERVER_IMAGE", meaning="the container image, which holds the engine")
 LEADER = {"leaderworkerset.sigs.k8s.io/worker-index": "0"}
 END_S = 120  # running requests may finish
 
@@ -43,6 +45,8 @@ def fleet_notes(launch: ServingLaunch, server: Server) -> list[str]:
         notes.append(
             f"replicas come and go with the load: a metrics adapter must serve {server.running_metric} of pods"
         )
+    if not server.image:
+        notes.append(f"put an image with {server.target.name} {server.target.version} in place of {SERVER_IMAGE.name}")
     if launch.model.hf_id:
         notes.append("for gated models: kubectl create secret generic hf-token --from-literal=token=...")
     return notes
@@ -83,7 +87,8 @@ def _template(launch: ServingLaunch, server: Server, *, leader: bool) -> Manifes
     lines = ["set -eu", *server.lines(MEETING if spans else None)]
     token, moves = bool(launch.model.hf_id), launch.role != "whole"
     own_ip = "VLLM_NIXL_SIDE_CHANNEL_HOST" if moves else ""
-    one = container("server", server.image, lines, server.blanks, stem=launch.stem, token=token, own_ip=own_ip)
+    image = server.image or SERVER_IMAGE.name
+    one = container("server", image, lines, server.blanks, stem=launch.stem, token=token, own_ip=own_ip)
     if leader:
         one |= probes()
     spec = {**pod(launch.machine, one, devices=devices), "terminationGracePeriodSeconds": END_S}

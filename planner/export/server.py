@@ -47,8 +47,8 @@ class Server:
     follower: str  # option of every node of a replica but the first; "" when all run the same command
     blanks: tuple[Blank, ...]
     notes: tuple[str, ...]
-    image: str  # container, without the registry
-    package: str  # what pip installs
+    image: str  # container, without the registry; "" where its tag is not known
+    package: str  # what pip installs; "" where the index has it for other devices alone
     running_metric: str  # sequences at once, as an adapter of its metrics names them
 
     @property

@@ -23,6 +23,10 @@ SGLANG = Target(
     name="SGLang", version="0.5.23", read="2026-11-21",
     source="sgl-project/sglang:python/sglang/srt/server_args.py, python/sglang/srt/arg_groups/fields",
 )  # fmt: skip
+ROCM_NOTE = (
+    f"on AMD devices SGLang is its build for ROCm: an image of lmsysorg/sglang-rocm, whose tags name the release "
+    f"({SGLANG.version}), ROCm and the device; pip install sglang is that for CUDA"
+)
 ONLINE = {"fp8": "fp8"}  # quantised from a 16-bit checkpoint while it loads
 CACHES = {"bf16": "bfloat16", "fp16": "auto", "fp8": "fp8_e4m3", "nvfp4": "nvfp4"}
 PAIR_NOTE = "the cache moves between pools by NIXL; put SGLang's router in front, with --pd-disaggregation"
@@ -58,6 +62,7 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
         raise NotExpressible("the plan shares out the cache by decode context parallelism as vLLM does it")
     together = replicas_together(launch) if together is None else together
     model, blanks, notes = told(launch, SGLANG, tuple(ONLINE), PAIR_NOTE)
+    amd = launch.machine.vendor == "amd"
     return Server(
         target=SGLANG,
         words=("python3", "-m", "sglang.launch_server"),
@@ -70,9 +75,9 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
         ),
         follower="",
         blanks=blanks,
-        notes=notes,
-        image=f"lmsysorg/sglang:v{SGLANG.version}",
-        package=f"sglang=={SGLANG.version}",
+        notes=(*notes, ROCM_NOTE) if amd else notes,
+        image="" if amd else f"lmsysorg/sglang:v{SGLANG.version}",
+        package="" if amd else f"sglang=={SGLANG.version}",
         running_metric="sglang_num_running_reqs",
     )
 

@@ -83,11 +83,12 @@ def _service(launch: ServingLaunch, server: Server) -> str:
         "resources": {**resources(launch.machine, _serving_disk_gb(launch)), "ports": PORT},
         "service": _replicas(launch),
         **_asked(server.blanks, launch.model.hf_id),
-        "setup": f"pip install {quoting.shell(server.package)}\n",
+        **({"setup": f"pip install {quoting.shell(server.package)}\n"} if server.package else {}),
         "run": "\n".join(lines) + "\n",
     }
     start = f"start it with: sky serve up {launch.stem}.sky.yaml{_options(task)}"
-    notes = [start, server.made_for, *_place_notes(launch.machine), *_autoscaling_notes(launch), *server.notes]
+    setup = [] if server.package else [f"the nodes need {server.target.name}: add it as setup: or as image_id:"]
+    notes = [start, server.made_for, *setup, *_place_notes(launch.machine), *_autoscaling_notes(launch), *server.notes]
     return _written(launch, task, server.blanks, notes)
 
 

@@ -27,6 +27,9 @@ VLLM = Target(
 )  # fmt: skip
 TPU_VERSION = "0.32.0"  # of vllm-tpu, the newest on 2026-11-21
 TPU_NOTE = f"on TPUs vLLM is the package vllm-tpu, whose newest release is {TPU_VERSION}"
+# the project's own image of a release for ROCm has the same tag; what pip installs by that name is for CUDA
+ROCM_IMAGE = f"vllm/vllm-openai-rocm:v{VLLM.version}"
+ROCM_NOTE = f"on AMD devices vLLM is its build for ROCm: the image {ROCM_IMAGE}; pip install vllm is that for CUDA"
 ONLINE = {"fp8": "fp8", "fp8-block": "fp8_per_block"}  # quantised from a 16-bit checkpoint while it loads
 CACHES = {"bf16": "bfloat16", "fp16": "float16", "fp8": "fp8", "nvfp4": "nvfp4",
           "int8": "int8_per_token_head", "int4": "int4_per_token_head"}  # fmt: skip
@@ -73,7 +76,12 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
     if launch.role == "decode" and launch.layout.pp > 1:
         raise NotExpressible("vLLM moves no cache to a pool that answers in a pipeline", "write layout: {pp: 1}")
     model, blanks, notes = told(launch, VLLM, tuple(ONLINE), CACHE_MOVER_NOTE)
-    tpu = launch.machine.device_kind == "tpu"
+    tpu, amd = launch.machine.device_kind == "tpu", launch.machine.vendor == "amd"
+    image, package, own = f"vllm/vllm-openai:v{VLLM.version}", f"vllm=={VLLM.version}", []
+    if tpu:
+        image, package, own = f"vllm/vllm-tpu:v{TPU_VERSION}", f"vllm-tpu=={TPU_VERSION}", [TPU_NOTE]
+    if amd:
+        image, package, own = ROCM_IMAGE, "", [ROCM_NOTE]
     return Server(
         target=VLLM,
         words=("vllm", "serve", model),
@@ -85,9 +93,9 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
         ),
         follower="--headless" if launch.nodes_per_replica > 1 else "",
         blanks=blanks,
-        notes=(*notes, *([TPU_NOTE] if tpu else [])),
-        image=f"vllm/vllm-tpu:v{TPU_VERSION}" if tpu else f"vllm/vllm-openai:v{VLLM.version}",
-        package=f"vllm-tpu=={TPU_VERSION}" if tpu else f"vllm=={VLLM.version}",
+        notes=(*notes, *own),
+        image=image,
+        package=package,
         running_metric="vllm_num_requests_running",
     )
 

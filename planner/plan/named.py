@@ -41,7 +41,7 @@ SAID = {  # of offers that the scenario itself leaves out
     "region": "not in hardware.regions",
     "suspect-price": "its prices look wrong (--allow-suspect)",
     "flex": "one queues for it, and a fleet cannot wait",
-    "spot": "spot, which trains and does not serve (max_spot_share)",
+    "spot": "no fleet stands on spot that has no max_spot_share",
 }
 TOGETHER = "over several of them more may fit, once their network is known: hardware.assume_inter_node: 400 Gbit/s, say"
 MENDED = "the rate of one machine, one way, mends that: hardware.assume_inter_node: 400 Gbit/s, say"
@@ -163,6 +163,7 @@ def _things(candidates: Candidates) -> Iterator[_Thing]:
             keys=tuple(map(provider_key, names)),
             missing="no offer of the catalog is from there",
         )
+    kept_off = not scenario.training and not any(fleet.max_spot_share for fleet in scenario.serving)
     for index, model in enumerate(hardware.pricing):
         if model != "on_demand":
             yield _Thing(
@@ -171,7 +172,7 @@ def _things(candidates: Candidates) -> Iterator[_Thing]:
                 uses=lambda row, model=model: row["price_model"] == model,  # type: ignore[misc]
                 holds=lambda site, model=model: site.offer.price_model == model,  # type: ignore[misc]
                 keys=(),
-                missing="nothing that may be used is sold so",
+                missing=SAID["spot"] if model == "spot" and kept_off else "nothing that may be used is sold so",
                 terms=lambda offer, model=model: offer.price_model == model,  # type: ignore[misc]
             )
     for index, contract in enumerate(hardware.contracts):

@@ -42,7 +42,7 @@ REASONS = {
     "failures": "fails faster than it restarts",
     "host-memory": "too little host memory for what is offloaded",
     "host-memory-unknown": "host memory unknown",
-    "spot": "spot offers train, they do not serve",
+    "spot": "spot, where no fleet stands without max_spot_share",
     "precision": "format not supported",
     "framework": "framework does not run there",
     "power-unknown": "power unknown",

@@ -87,6 +87,23 @@ def test_what_is_published_in_a_format_is_launched_without_making_it(
     assert ("MODEL must hold a checkpoint in that format, which " in text) == (launched == '"$MODEL"')
 
 
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_fleets_on_amd_devices_start_no_build_for_cuda(engine: str) -> None:
+    """Pods pulled lmsysorg/sglang and tasks installed vllm from pip, neither of which finds a device of AMD's."""
+    fleets = [fleet("chat", model="llama-3.1-8b", engine=engine, qpm=60, throughput=None)]
+    plan = api.solve(scenario(serving=fleets, hardware={"allow": ["mi300x"]}))
+    pods, task, script = (
+        next(file.text for file in plan.export(name).files if file.name.endswith(ending))
+        for name, ending in (("kubernetes", ".yaml"), ("skypilot", ".yaml"), (engine, ".sh"))
+    )
+    image = {"vllm": "vllm/vllm-openai-rocm:v", "sglang": "SERVER_IMAGE"}[engine]
+    assert f"image: {image}" in pods
+    assert "pip install" not in task[task.index("resources:") :]
+    for text in (pods, task, script):
+        assert "on AMD devices" in text
+    assert "add it as setup: or as image_id:" in task
+
+
 @pytest.mark.parametrize(
     ("name", "repository", "checkpoint"),
     [

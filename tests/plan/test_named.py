@@ -413,3 +413,16 @@ def test_why_not_a_device_that_is_denied_tells_what_it_would_cost(hardware: dict
     (told,) = api.why_not(scenario([job("train", deadline="30 days")], hardware=hardware), "slow", world())
     assert not told["allowed"]
     assert told["state"] in ("dearer", "as cheap", "cheaper")
+
+
+@pytest.mark.parametrize(("share", "warned"), [(None, True), (0, False), (1, False)])
+def test_spot_that_a_fleet_may_not_stand_on_is_told_so(share: float | None, warned: bool) -> None:
+    """It was said that nothing is sold so, of a batch of requests that costs a fifth on spot."""
+    made = fleet("batch", qpm=600) | ({} if share is None else {"max_spot_share": share})
+    hardware = {"pricing": ["spot", "on_demand"], "spot": {"interruptions": "0.05 /h"}}
+    known = catalog([device()], [shape()], [offer("north/one", 1.0), offer("north/one", 0.2, price_model="spot")])
+    document = api.solve(scenario([], [made], hardware=hardware), known).document
+    said = line_of(document, "hardware.pricing[0]")
+    assert said["used"] == bool(share)
+    assert bool(share) or said["text"] == "not used: no fleet stands on spot that has no max_spot_share"
+    assert any("serving.batch.max_spot_share=0.5" in line for line in document["warnings"]) == warned

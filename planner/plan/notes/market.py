@@ -54,6 +54,7 @@ def market_warnings(candidates: Candidates, workloads: Sequence[Workload], bough
     yield from _unknown_grids(candidates)
     yield from _devices_alone(candidates, workloads)
     yield from _unsold(scenario, catalog)
+    yield from _no_spot_share(scenario)
     rented = {row["offer"] for workload in workloads for row in workload["allocations"]}
     for offer in filter(is_own_contract, catalog.offers):
         yield from _own_contract(offer, scenario, catalog, used=offer.id in rented.union(bought))
@@ -70,6 +71,16 @@ def _unsold(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
             yield (
                 f"hardware.pricing: no provider and region that is allowed sells the devices as {model}, so that it "
                 f"was not weighed; they are sold as {', '.join(sorted(sold))}{own}"
+            )
+
+
+def _no_spot_share(scenario: Scenario) -> Iterator[str]:
+    """Fleets of a scenario that names spot and trains nothing, where none of them may stand on it."""
+    if "spot" in scenario.hardware.pricing and not scenario.training:
+        for name in [fleet.name for fleet in scenario.serving if fleet.max_spot_share is None]:
+            yield (
+                f"{name} stands on no spot, which hardware.pricing names: how much of its capacity may be taken away "
+                f"is yours to say, --set serving.{name}.max_spot_share=0.5 (of a batch of requests 1)"
             )
 
 
