@@ -77,7 +77,8 @@ _CALLED = {
     "regions": "region zone zones",
     "assume_inter_node": "interconnect network",
     "budget": "cost max_cost max_price",
-    "max_devices": "gpus max_gpus",
+    "max_devices": "gpus max_gpus nodes max_nodes num_nodes machines",
+    "shape": "device gpu instance instance_type machine machine_type node",
     "bf16": "amp bfloat16 mixed",
     "fp16": "float16 half",
     "fp32": "float float32",
@@ -102,7 +103,21 @@ _SAYS = {
     "qpm": " It is requests per minute, 60 times those of a second",
     "tokens": " They are of the data: steps times sequences of a batch times their length",
     "global_batch": " It is of one step on all devices, in tokens or sequences",
+    "max_devices": " It counts devices, not machines",
+    "shape": " It is a machine, such as onprem/rtx-4090-x4",
 }
+_QLORA = "lora: {rank: 16, base: nf4}"  # adapters on weights of 4 bits, a quarter of what lora alone keeps
+_BATCH = (
+    "of a batch of requests write its rate and time: requests: their number / that time in s, horizon: that time, "
+    "peak_factor: 1, target_load: 1"
+)
+_PREFERENCES = "dpo orpo kto simpo ipo cpo ppo grpo rloo reinforce rl rlhf rlvr reward reward_model rm"
+# Of what a section has no field for: the words for it, and what to write or what is missing
+_INSTEAD = (
+    ("serving", "deadline hours total_requests num_requests request_count batch offline", _BATCH),
+    ("the scenario", "evaluation evaluations eval evals batch inference",
+     f"requests are a fleet under serving; {_BATCH}"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +225,8 @@ def _wrong_type(kind: str, value: object, field: str) -> tuple[str, str, str]:
     if kind == "string_type":
         return "wrong-type", f"{FIELD} is {written(value)}; it wants text", "write text, in quotes if need be"
     example = f"write {_EXAMPLES[field]}" if field in _EXAMPLES else "write key: value, one a line"
+    if isinstance(value, str) and value.lower() == "qlora":
+        example = f"write {_QLORA}"
     return "wrong-type", f"{FIELD} is {written(value)}; it wants a mapping of fields", example
 
 
@@ -223,15 +240,27 @@ def _unknown_field(path: Steps, document: Document) -> Mistake:
     near = [name for name in called if name in known] or closest(key, known)
     inner = sum(isinstance(step, str) for step in above) > 1  # of a contract, say: another section is far away
     elsewhere = [] if near else [name for name in (key, *(() if inner else called)) if _home_of(name)]
+    value = document.nearest(path)[0].value
+    words = [word.lower() for word in (key, value) if isinstance(word, str)]
+    instead = [text for section, all_, text in _INSTEAD if section == _container(above) and words[0] in all_.split()]
     if cut := _cut_in_two(path, document):
         hint = f"a comma ends a value in braces: write {cut}"
     elif shares := _of_shares(key, known):
         hint = f"say of which share of requests: {', '.join(shares[:-1])} or {shares[-1]}"
+    elif "lora" in known and any("qlora" in word for word in words):
+        hint = f"'lora' is a field of its own: write {_QLORA}"
+    elif "lora" in known and any(word in _PREFERENCES.split() for word in words):
+        hint = (
+            "learning from preferences or rewards is not modelled: neither passes of a reference model nor answers "
+            "that are sampled are in any estimate; without the field it is fine-tuning on as many tokens"
+        )
+    elif instead:
+        hint = instead[0]
     elif near:
         hint = f"did you mean '{near[0]}'?{_SAYS.get(near[0], '') if near[0] in called else ''}"
     elif elsewhere:
         hint = f"'{elsewhere[0]}' is a field of {_home_of(elsewhere[0])}"
-    elif named := _named_by(document.nearest(path)[0].value, known):
+    elif named := _named_by(value, known):
         hint = f"'{named}' is a field of its own: write {_EXAMPLES.get(named, f'{named}: …')}"
     else:
         hint = "fields: " + ", ".join(known)
@@ -278,6 +307,8 @@ def _called(word: str) -> list[str]:
 def _choice_hint(value: object, choices: Sequence[str]) -> str:
     text = str(value).lower() if isinstance(value, str | bool) else ""
     near = [name for name in _called(text) if name in choices] or (closest(text, choices) if 0 < len(text) < 80 else [])
+    if near and near[0].startswith("commitment") and re.findall(r"\d+", text) not in ([], re.findall(r"\d", near[0])):
+        return "commitments of 1 and 3 years have prices; of another term write yours under hardware.contracts"
     return f"did you mean '{near[0]}'?" if near else f"write {choices[0]}"
 
 

@@ -105,6 +105,9 @@ def _size(text: str, number: Fraction, unit: str, dimension: Dimension, field: s
     )
     if meant:
         raise _slip(text, number, meant, dimension)
+    if dimension is REQUEST_RATE and unit.partition(" ")[0] in (*"kMBT", "requests"):
+        message = f"'{text}' of '{field}' says not in what time"
+        raise UnitError("missing-unit", message, "write them over their time, such as 16 /s")
     for other in DIMENSIONS:
         if unit in other.units:
             message = f"'{text}' is {other.noun}; '{field}' wants {dimension.wants}"

@@ -101,6 +101,16 @@ def test_a_deadline_by_date_wants_a_date_to_count_from(top: dict[str, str], mess
     assert [problem.message for problem in error.value.problems] == [message]
 
 
+PREFERENCES = (
+    "learning from preferences or rewards is not modelled: neither passes of a reference model nor answers that are "
+    "sampled are in any estimate; without the field it is fine-tuning on as many tokens"
+)
+BATCH = (
+    "of a batch of requests write its rate and time: requests: their number / that time in s, horizon: that time, "
+    "peak_factor: 1, target_load: 1"
+)
+
+
 @pytest.mark.parametrize(
     ("more", "hint"),
     [
@@ -114,7 +124,12 @@ def test_a_deadline_by_date_wants_a_date_to_count_from(top: dict[str, str], mess
         ({"gradient_checkpointing": True}, "did you mean 'recompute'?"),
         ({"tp": 4}, "did you mean 'layout'?"),
         ({"gpus": 8}, "'allow' is a field of hardware"),
-        ({"method": "QLoRA"}, "'lora' is a field of its own: write lora: {rank: 16}"),  # told all fields
+        ({"method": "QLoRA"}, "'lora' is a field of its own: write lora: {rank: 16, base: nf4}"),  # that is, of 4 bits
+        ({"qlora": True}, "'lora' is a field of its own: write lora: {rank: 16, base: nf4}"),
+        ({"lora": "qlora"}, "write lora: {rank: 16, base: nf4}"),
+        ({"method": "lora"}, "'lora' is a field of its own: write lora: {rank: 16}"),
+        ({"method": "dpo"}, f"{PREFERENCES}"),  # told all fields
+        ({"grpo": {"group": 8}}, f"{PREFERENCES}"),
     ],
 )
 def test_words_of_trainers_are_told_ours(more: dict[str, object], hint: str) -> None:
@@ -142,6 +157,7 @@ SHARE = "say of which share of requests:"
         ),  # told the loosest
         ({"slo": {"p90_tpot": "50 ms"}}, f"{SHARE} tpot_p50, tpot_p95 or tpot_p99"),
         ({"region": "us-east-1"}, "'regions' is a field of hardware"),
+        ({"deadline": "60 h"}, BATCH),  # "a field of training"
     ],
 )
 def test_words_of_engines_are_told_ours(more: dict[str, object], hint: str) -> None:
@@ -156,12 +172,28 @@ def test_words_of_engines_are_told_ours(more: dict[str, object], hint: str) -> N
         ({"pricing": ["reserved_1y"]}, "did you mean 'commitment_1y'?"),
         ({"gpus": ["h100"]}, "did you mean 'allow'?"),
         ({"clouds": ["aws"]}, "did you mean 'providers'?"),
+        (
+            {"pricing": ["commitment_2y"]},  # three years were meant
+            "commitments of 1 and 3 years have prices; of another term write yours under hardware.contracts",
+        ),
+        (
+            {"owned": [{"device": "rtx-4090", "count": 1, "price": "$0.1/h"}]},
+            "did you mean 'shape'? It is a machine, such as onprem/rtx-4090-x4",
+        ),
     ],
 )
 def test_words_of_clouds_are_told_ours(hardware: dict[str, object], hint: str) -> None:
     with pytest.raises(InputError) as error:
         scenario([job()], hardware=hardware)
     assert [problem.hint for problem in error.value.problems] == [hint]
+
+
+def test_a_number_of_requests_is_no_money() -> None:
+    """'10M' was "an amount of money"."""
+    with pytest.raises(InputError) as error:
+        scenario(serving=[{name: value for name, value in fleet(requests="10M").items() if name != "qpm"}])
+    (problem,) = error.value.problems
+    assert problem.message == "'10M' of 'requests' says not in what time"
 
 
 def test_a_setting_adds_to_what_is_there() -> None:
