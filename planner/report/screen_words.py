@@ -13,9 +13,11 @@ from planner.plan.proof import is_proven
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
 from planner.report.plan_words import Held
+from planner.report.schedule_view import TERMS
 from planner.units import format_number as number
 
 if TYPE_CHECKING:
+    from planner.plan.model.bought import Contract
     from planner.plan.model.fleet import ServingAllocation
     from planner.plan.model.plan import PlanDocument
     from planner.plan.model.rows import TrainingAllocation
@@ -101,7 +103,17 @@ def decided(document: PlanDocument) -> str:
         ]
         sentence = listed(parts)
         return f"{sentence[0].upper()}{sentence[1:]}."
-    return _many(document, rows) + (f" Buy {counted(len(contracts), 'contract')} ahead." if contracts else "")
+    return _many(document, rows) + (f" Buy {_ahead(contracts)} ahead." if contracts else "")
+
+
+def _ahead(contracts: Sequence[Contract]) -> str:
+    """What is bought: nodes, whose and for how long; how many contracts where they are more than a few."""
+    if len(contracts) > _FEW:
+        return counted(len(contracts), "contract")
+    terms = [TERMS.get(one["kind"]) or words.lasting(one["term_hours"]) for one in contracts]
+    return listed([
+        f"{one['count']:,} × {one['shape']} in {one['region']} for {term}" for one, term in zip(contracts, terms)
+    ])  # fmt: skip
 
 
 def follows(row: object) -> bool:

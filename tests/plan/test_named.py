@@ -112,6 +112,16 @@ def test_what_lies_a_hundredth_outside_the_measurements_is_no_warning(parameters
     assert bool(list(_beyond(candidates, workload, row))) == outside
 
 
+def test_where_one_size_was_measured_it_stands_once() -> None:
+    """ "70.6 B parameters (8.03 B to 8.03 B)"."""
+    candidates: Any = SimpleNamespace(catalog=SimpleNamespace(training_families={
+        "cdna3": SimpleNamespace(validity={"parameters": (8.03e9, 8.03e9)})}))  # fmt: skip
+    workload: Any = {"name": "a", "parameters": 70.6e9, "demand": {"sequence_length": 4096}}
+    row: Any = {"error_band": {"tier": "analytic", "family": "cdna3"}, "devices": 8, "jobs": 1, "device": "mi300x"}
+    (line,) = _beyond(candidates, workload, row)
+    assert "70.6 B parameters (8.03 B);" in line
+
+
 def test_owned_machines_of_unknown_network_are_told_with_what_mends_it() -> None:
     asked = scenario(
         [job("train", model="llama-3.1-8b", tokens="20B", deadline="30 days")],
@@ -426,3 +436,28 @@ def test_spot_that_a_fleet_may_not_stand_on_is_told_so(share: float | None, warn
     assert said["used"] == bool(share)
     assert bool(share) or said["text"] == "not used: no fleet stands on spot that has no max_spot_share"
     assert any("serving.batch.max_spot_share=0.5" in line for line in document["warnings"]) == warned
+
+
+def test_what_is_bought_ahead_is_named_on_the_first_screen() -> None:
+    """It said "Buy 1 contract ahead": neither what, nor for how long."""
+    known = catalog(
+        [device()], [shape()], [offer("north/one", 1.0), offer("north/one", 0.2, price_model="commitment_1y")]
+    )
+    hardware = {"pricing": ["on_demand", "commitment_1y"]}
+    document = api.solve(scenario([], [fleet()], hardware=hardware, horizon="12 months"), known).document
+    (bought,) = document["contracts"]
+    screen = " ".join(render_screen(document).split())
+    assert f" Buy {bought['count']} × north/one in r1 for 1 year ahead." in screen
+
+
+def test_where_no_grid_is_known_the_first_screen_says_that_carbon_is_in_the_way() -> None:
+    """It named a grid that is unknown, and neither that carbon counts nor what would let the place in."""
+    document = api.solve(scenario([], [fleet()], limits={"carbon": "1 t"}), catalog(
+        [device(tdp_w=100)], [shape()], [offer("north/one", 1.0)]
+    )).document  # fmt: skip
+    assert document["status"] == "infeasible"
+    screen = " ".join(render_screen(document).split())
+    assert "where carbon counts, 1 offer of regions whose grids are unknown is left out" in screen
+    assert any(
+        "without a limit or objective of carbon all of them are weighed" in text for text in document["warnings"]
+    )

@@ -339,7 +339,8 @@ def _beyond(candidates: Candidates, workload: TrainingWorkload, row: TrainingAll
     for name, (noun, value) in sizes.items():
         low, high = seen.get(name, (0.0, math.inf))
         if not low * (1 - NEAR) <= value <= high * (1 + NEAR):
-            outside.append(f"{format_count(value)} {noun} ({format_count(low)} to {format_count(high)})")
+            ends = dict.fromkeys((format_count(low), format_count(high)))  # one where a single size was measured
+            outside.append(f"{format_count(value)} {noun} ({' to '.join(ends)})")
     if outside:
         yield (
             f"{workload['name']} on {row['device']} lies outside the measurements behind its constants: "

@@ -152,7 +152,8 @@ def _unknown_grids(candidates: Candidates) -> Iterator[str]:
         yield (
             f"where carbon counts, {left_out:,} offer{'s' * (left_out > 1)} of regions whose grids are unknown "
             f"{'are' if left_out > 1 else 'is'} left out; known: {shown or 'none'}; grids.csv of a catalog of your own "
-            "adds more, and carbon under hardware.owned says it of machines that you own"
+            "adds more, carbon under hardware.owned says it of machines that you own, and without a limit or objective "
+            "of carbon all of them are weighed"
         )
 
 
