@@ -11,6 +11,7 @@ from pathlib import Path
 
 from planner.brief import brief, some
 from planner.carriers import dataclass
+from planner.estimate.software import SOFTWARE
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch
 from planner.export.skypilot_names import rents
 from planner.files import StrPath, contained_path, write_text
@@ -127,8 +128,9 @@ def launching(launch: Launch) -> tuple[str, ...]:
 def suggested(launches: Sequence[Launch]) -> str | None:
     """The format to launch a plan with: one that takes all of it, else most; None where nothing takes any.
 
-    SkyPilot where it rents the very machines; then the programs themselves, the engine that was planned before others;
-    then what starts them on machines that are there.
+    SkyPilot where it rents the very machines; then the programs themselves, the engine that was planned and the trainer
+    that the prediction is of before others, a whole program before settings of one's own script; then what starts them
+    on machines that are there.
 
     Parameters
     ----------
@@ -139,7 +141,14 @@ def suggested(launches: Sequence[Launch]) -> str | None:
     engines = {launch.engine for launch in launches if isinstance(launch, ServingLaunch)}
     names = [name for name in FORMATS if name != "skypilot" or rented]
     found, most = None, 0
-    for name in sorted(names, key=lambda name: (name != "skypilot", name in STARTERS, name not in engines)):
+    planned = {launch.software for launch in launches if isinstance(launch, TrainingLaunch)}
+
+    def order(name: str) -> tuple[bool, ...]:
+        trainer = SOFTWARE.get({"torchrun": "megatron"}.get(name, name))
+        other = name not in engines and (trainer is None or not planned.intersection(trainer.predicted))
+        return name != "skypilot", name in STARTERS, other, name == "deepspeed"
+
+    for name in sorted(names, key=order):
         mine = [launch for launch in launches if _kind(launch) in FORMATS[name].kinds]
         taken = sum(_takes(FORMATS[name], launch) for launch in mine) if len(mine) > most else 0
         if taken > most:

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from planner import api
+from planner.catalog.load import load_catalog
 from planner.estimate.software import SOFTWARE, able
-from planner.export import FORMATS, Launch, TrainingLaunch, export, launching, suggested
+from planner.export import FORMATS, Launch, TrainingLaunch, export, launches_of, launching, suggested
 from planner.export.skypilot_names import rents
 from planner.export.training import asked_of
+from tests.worlds import scenario
 
 NONE = "no format of plan export launches it"
 # allocations that nothing launches, each with what all formats say of it
@@ -104,6 +107,16 @@ def test_the_next_command_works(
     assert suggested(asked["tpu-8b"]) == "skypilot"
     assert suggested(asked["13b-fsdp"]) is None
     assert suggested([]) is None
+
+
+def test_the_trainer_that_was_predicted_is_suggested_before_others() -> None:
+    """torchrun was, of Megatron-LM, beside a note that the prediction is of other software; deepspeed of adapters."""
+    hardware = {"owned": [{"shape": "dgx-h100", "count": 8, "price": "$10/h"}], "allow": ["h100-sxm-80gb"]}
+    whole = {"model": "qwen3-8b", "tokens": "20B", "deadline": "20 days", "framework": "fsdp", "sharding": "zero-3"}
+    adapters = {"model": "llama-3.1-8b", "tokens": "100M", "deadline": "2 days", "lora": {"rank": 16}}
+    for asked, expected in ((whole, "torchtitan"), (adapters, "trl")):
+        plan = api.solve(scenario([{"name": "tune", **asked}], estimator="analytic", hardware=hardware))
+        assert suggested(launches_of(plan.document, load_catalog(), command="")) == expected
 
 
 @pytest.mark.parametrize(

@@ -600,6 +600,18 @@ def test_why_not_machines_that_are_owned_and_too_small() -> None:
     assert [miss.partition(":")[0] for miss in entry["misses"]] == ["memory"]
 
 
+def test_why_not_begins_with_what_fits_and_is_too_slow() -> None:
+    """A pipeline that nobody asked for was told first, of cards that miss the latency target."""
+    voice = {"name": "voice", "model": "llama-3.1-8b", "qpm": 900, "input_tokens": 600, "output_tokens": 60}
+    asked = scenario(
+        [], [voice | {"slo": {"ttft_p95": "150 ms"}}], hardware={"allow": ["b200-sxm"]}, estimator="analytic"
+    )
+    (entry,) = api.why_not(asked, "l40s")
+    told = [miss.partition(":")[0] for miss in entry["misses"]]
+    assert told[0] == "latency"
+    assert "pipeline" in told
+
+
 def test_why_not_a_device_beside_others_that_are_owned() -> None:
     """What the owned machines of another device lack was told of it; and of its own the network before the memory."""
     small = {"memory_bytes": GIB, "reserved_memory_bytes": 0}

@@ -16,6 +16,7 @@ from planner.analysis.tighten import on_exact_rates
 from planner.analysis.why.break_evens import Prices
 from planner.analysis.why.relaxed import Search
 from planner.analysis.why.widen import column_keys
+from planner.candidates.ledger import LAST
 from planner.candidates.offers import Site, owned_key
 from planner.candidates.program import IntArray, Program, Task, restrict
 from planner.candidates.prune import prune
@@ -188,7 +189,8 @@ def _misses(candidates: Candidates, workload: str, asked: Asked, search: Search)
     except InputError:  # a run or a measured step is of machines that are owned
         alone = search(with_settings(scenario, settings))
     drops = [drop for drop in alone.ledgers[workload] if drop.nearest]
-    drops.sort(key=lambda drop: drop.reason == "network-unknown")  # of one machine alone what it lacks is told first
+    # What fits and is too slow came furthest; then what one machine alone lacks
+    drops.sort(key=lambda drop: (drop.reason not in LAST, drop.reason == "network-unknown"))
     told = [f"{drop.reason}: {drop.nearest}" for drop in drops]
     refused = [f"{drop.count} offers: {drop.reason}" for drop in alone.ledgers[workload] if drop.what == "offers"]
     found = [*told, *(text for text in refused if not text.endswith(": not-allowed"))]
