@@ -79,8 +79,8 @@ def _no_spot_share(scenario: Scenario) -> Iterator[str]:
     if "spot" in scenario.hardware.pricing and not scenario.training:
         for name in [fleet.name for fleet in scenario.serving if fleet.max_spot_share is None]:
             yield (
-                f"{name} stands on no spot, which hardware.pricing names: how much of its capacity may be taken away "
-                f"is yours to say, --set serving.{name}.max_spot_share=0.5 (of a batch of requests 1)"
+                f"{name} stands on no spot, which hardware.pricing names, without --set "
+                f"serving.{name}.max_spot_share=0.5 (1 of a batch of requests): how much of it may be taken away"
             )
 
 
@@ -151,9 +151,9 @@ def _unknown_grids(candidates: Candidates) -> Iterator[str]:
         shown = ", ".join(known[:SHOWN]) + f" and {len(known) - SHOWN} more" * (len(known) > SHOWN)
         yield (
             f"where carbon counts, {left_out:,} offer{'s' * (left_out > 1)} of regions whose grids are unknown "
-            f"{'are' if left_out > 1 else 'is'} left out; known: {shown or 'none'}; grids.csv of a catalog of your own "
-            "adds more, carbon under hardware.owned says it of machines that you own, and without a limit or objective "
-            "of carbon all of them are weighed"
+            f"{'are' if left_out > 1 else 'is'} left out, and weighed without a limit or objective of carbon; known: "
+            f"{shown or 'none'}; grids.csv of a catalog of your own adds more, and carbon "
+            "under hardware.owned says it of machines that you own"
         )
 
 
