@@ -123,7 +123,8 @@ def _changes(session: Session, document: PlanDocument) -> Iterator[_Change]:
 def _sizes(workload: ServingWorkload, takes_s: float) -> Iterator[_Change]:
     """The targets that replicas are sized by, looser step by step, and the errors for which many of them stand."""
     name = workload["name"]
-    held = [one for row in workload["allocations"] if (one := held_for_errors(row)) is not None]
+    rows = workload["allocations"]
+    held = [one for row in rows if (one := held_for_errors(row, rows)) is not None]
     idle = {one.target for one in held if one.idle}
     points = [row["point"] for row in workload["allocations"] if row["point"]]
     if any((t["at_confidence_s"] or 0) > (t["predicted_s"] or 0) for point in points for t in point["targets"]):

@@ -50,6 +50,11 @@ def test_error_of_the_rule(catalog: Catalog) -> None:
 
 def test_carbon_only_where_a_source_names_the_region(catalog: Catalog) -> None:
     found = {key: (grid.gco2_per_kwh, grid.pue) for key, grid in catalog.grids.items()}
-    assert found == {
-        ("aws", "us-east-1"): (369, 1.135), ("azure", "eastus"): (369, 1.12), ("gcp", "us-east1"): (412, 1.1),
-    }  # fmt: skip
+    assert found["gcp", "us-east1"] == (579.44, 1.1)  # South Carolina, as Google states it for 2025
+    assert found["gcp", "europe-west3"] == (275.81, 1.1)  # Frankfurt
+    assert found["aws", "eu-central-1"] == (275.81, 1.135)  # the same grid in another's building
+    assert ("aws", "eu-west-1") not in found  # nobody states the grid of Ireland
+    by_source = {grid.provenance.status for (provider, _), grid in catalog.grids.items() if provider != "gcp"}
+    assert by_source == {"inferred"}
+    regions = {(offer.provider, offer.region) for offer in catalog.offers}
+    assert {region for provider, region in regions if provider == "gcp"} <= {r for p, r in found if p == "gcp"}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from planner.plan.model.workloads import Allocation, Workload
     from planner.scenario.schema import ServingFleet
 
-FEW_REPLICAS = 4  # of a row: fewer may be hardly busy for want of load
+FEW_REPLICAS = 4  # of a fleet: fewer may be hardly busy for want of load
 NEARLY = 1.25  # times what holds at the confidence: a target beyond that leaves room for more
 LOOSE = 1.5  # times a prediction: a target so far above it is kept by the error band alone
 
@@ -81,12 +81,20 @@ class Held(NamedTuple):
     idle: bool  # less than one request at a time in each
 
 
-def held_for_errors(row: ServingAllocation) -> Held | None:
-    """Whether the replicas of a row are many for what the prediction of a target may be off by."""
-    point = row["point"]
-    if not point or row["role"] != "whole" or row["replicas"] < FEW_REPLICAS:
+def held_for_errors(row: ServingAllocation, rows: Sequence[ServingAllocation]) -> Held | None:
+    """Whether the replicas of a row are many for what the prediction of a target may be off by.
+
+    Parameters
+    ----------
+    row
+        Of a fleet.
+    rows
+        All of the fleet: what stands beside it at its time counts, however small each is.
+    """
+    point, beside = row["point"], _beside(row, rows)
+    if not point or row["role"] != "whole" or sum(one["replicas"] for one in beside) < FEW_REPLICAS:
         return None  # in a pool that only reads prompts few are under way at a time
-    if row["count"] == 1:
+    if sum(one["count"] for one in beside) == 1:
         return None  # one node is the least, and is filled with replicas
     for one in point["targets"]:
         likely_s, sure_s = one["predicted_s"], one["at_confidence_s"]
@@ -98,14 +106,21 @@ def held_for_errors(row: ServingAllocation) -> Held | None:
     return None
 
 
-def _held_for_errors(fleet: ServingFleet, row: ServingAllocation) -> Iterator[str]:
-    """What much of a fleet stands there for, where that is the error of the prediction."""
-    held = held_for_errors(row)
-    if held is not None and row["point"]:
+def _beside(row: ServingAllocation, rows: Sequence[ServingAllocation]) -> list[ServingAllocation]:
+    """Rows of whole replicas that run when one does."""
+    return [one for one in rows if one["role"] == "whole" and one["start_hours"] == row["start_hours"]]
+
+
+def _held_for_errors(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> Iterator[str]:
+    """What much of a fleet stands there for, where that is the error of the prediction; told of its largest row."""
+    some = ((row, held_for_errors(row, rows)) for row in sorted(rows, key=lambda one: -one["replicas"]))
+    row, held = next(((row, held) for row, held in some if held is not None), (None, None))
+    if row is not None and held is not None and row["point"]:
+        count = sum(one["replicas"] for one in _beside(row, rows))
         likely, sure, limit = (format_duration(s) for s in (held.predicted_s, held.at_confidence_s, held.limit_s))
         busy = f", with {row['point']['sequences']:.2g} requests at a time in each" if held.idle else ""
         yield (
-            f"{fleet.name}: {'most' if held.idle else 'many'} of its {row['replicas']} replicas are there for the "
+            f"{fleet.name}: {'most' if held.idle else 'many'} of its {count} replicas are there for the "
             f"error of the prediction: {held.target}, {likely} as predicted, is {sure} of {limit} at "
             f"p{100 * fleet.confidence_share:g}{busy}; a looser target costs less, and "
             f"--set 'serving.{fleet.name}.confidence=p50' shows what the error does"
@@ -180,8 +195,7 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
             f"{fleet.name} runs at {len(places)} places ({', '.join(list(places)[:3])}): its targets leave out the way "
             "to the users; limits.max_providers: 1 or hardware.regions keeps it in one"
         )
-    for row in rows:
-        yield from _held_for_errors(fleet, cast("ServingAllocation", row))
+    yield from _held_for_errors(fleet, cast("list[ServingAllocation]", rows))
     yield from _outages(question, rows)
     for row in rows:
         if question.tier == "analytic" and "tier" in row and row["tier"]["tag"] in ("inherited", "unfitted"):
