@@ -16,6 +16,7 @@ from planner.checks.exact import exact_hourly
 from planner.estimate.ownership import HourlyCost, hourly_of, split_microusd
 from planner.plan.document import digest_of
 from planner.report.schedule_view import spend_lines
+from planner.scenario.load import with_settings
 from planner.scenario.owned import Owned
 from planner.scenario.schema import Scenario
 from tests.tiers import cases
@@ -229,6 +230,21 @@ def test_offers_of_unknown_grids_are_told_on_the_first_screen() -> None:
     assert "1 offer of regions" in told
     assert "north r1" in told
     assert not [text for text in solved(scenario([job()]), known)["warnings"] if "grids.csv" in text]
+
+
+def test_ways_out_where_carbon_is_weighed_are_of_known_grids_too() -> None:
+    """They were looked for among all offers: "4 to 10 devices, then $8,152", which applied had no plan at all."""
+    known = catalog(
+        [device()], offers=[offer(region="r1"), offer(region="r2", dollars=0.5)], grids={("north", "r1"): (400.0, 1.2)}
+    )
+    tight = scenario([job(deadline="1 days")], objective=["cost", "carbon"], limits={"budget": "$1"})
+    found = api.solve(tight, known).document["infeasible"]
+    assert found is not None
+    ways = [way for way in found["ways_out"] if way["setting"].startswith("limits.budget")]
+    assert ways
+    for way in ways:
+        again = api.solve(with_settings(tight, [way["setting"]]), known).document
+        assert (again["status"], again["summary"]["cost_microusd"]) == ("optimal", way["cost_microusd"])
 
 
 @pytest.mark.parametrize(("keys", "told"), [({"price": "$5/h"}, 1), (PARTS, 0)])

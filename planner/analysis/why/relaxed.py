@@ -126,11 +126,12 @@ def relaxed(lifted: Candidates, scenario: Scenario) -> Relaxed:
 
 
 def _lifting(scenario: Scenario) -> Iterator[str]:
-    """Settings that put every limit out of the way that shapes the search, and ask for cost alone."""
+    """Settings that put every limit out of the way that shapes the search, and ask for cost first."""
     for one in stated_limits(scenario):
         if one.unit in COUNTED:
             yield one.setting(LIFTED)
-    yield "objective=cost"
+    # where carbon is weighed, offers of unknown grids are no ways, whatever is lifted
+    yield "objective=" + ("[cost, carbon]" if "carbon" in scenario.objective else "cost")
 
 
 def _restored(rows: Sequence[Row], scenario: Scenario) -> Iterator[Row]:
