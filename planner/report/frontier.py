@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from typing import Any
 
 from planner import units
-from planner.plan.model.frontier import HELD, FrontierDocument, FrontierPoint, SweepTold
+from planner.plan.model.frontier import FrontierDocument, FrontierPoint, SweepTold
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Headline, Lines, columns, warned
 from planner.report.frontier_chart import frontier_chart
@@ -85,7 +84,9 @@ def _headline(document: FrontierDocument, elapsed_s: float | None) -> Block:
         whatever = f", whatever the {sweep['over']}"
         most = whatever if sweep["high"] is None else f" at a {sweep['over']} of {shown_limit(document, sweep['high'])}"
         text_ = f"nothing meets every limit{most} (proven{seconds})"
-        return Headline(word="INFEASIBLE", text=text_, right=(f"{_loosest(document)} says why",), tone="bad")
+        settings = [f"--set {shlex.quote(setting)}" for setting in sweep.get("loosest", ())]
+        asking = " ".join(["plan solve with", *settings]) if settings else "plan solve"
+        return Headline(word="INFEASIBLE", text=text_, right=(f"{asking} says why",), tone="bad")
     if not count:
         return Headline(word="NO PLAN", text=f"{document['status']}: no point was found{seconds}", tone="bad")
     proven = "proven" if document["complete"] else "not all proven, or not all"
@@ -97,19 +98,6 @@ def _headline(document: FrontierDocument, elapsed_s: float | None) -> Block:
     )
     text_ = f"{traded} · {points}, {proven} ({document['provenance']['solves']} programs{seconds})"
     return Headline(word="FRONTIER", text=text_, right=right, tone="good" if document["complete"] else "fair")
-
-
-def _loosest(document: FrontierDocument) -> str:
-    """What to add to a `plan solve` of the scenario so that it asks what nothing was found for."""
-    sweep, high = document["sweep"], document["sweep"]["high"]
-    settings = [f'objective=["{sweep["against"]}","{HELD[sweep["over"]]}"]']
-    jobs: Any = document["scenario"].get("training") or []
-    if sweep["over"] == "deadline":
-        names = [job["name"] for job in jobs if sweep["workload"] in (None, job["name"])]
-        settings += [f"training.{name}.deadline={high:g} h" for name in names]
-    elif high is not None:
-        settings.append(f"limits.budget=${high:.2f}" if sweep["over"] == "budget" else f"limits.carbon={high:g} kg")
-    return "plan solve with " + " ".join(f"--set {shlex.quote(setting)}" for setting in settings)
 
 
 def _grid(document: FrontierDocument) -> Block:

@@ -20,6 +20,7 @@ from planner.analysis.frontier.document import flat_rows
 from planner.report import text_plot
 from planner.report.frontier import plot_lines, render_frontier
 from planner.report.text import cells
+from planner.scenario.load import load_scenario, with_settings
 from tests.cli.conftest import HERE, Run, check_golden, without_price_age
 from tests.verified import follow_schema
 
@@ -73,6 +74,22 @@ def test_a_range_without_any_plan(run: Run, here: Path) -> None:
     (told,) = re.findall(r"plan solve with (--set.*) says why", " ".join(answer.out.split()))  # at the loosest limit
     assert told == """--set 'objective=["time","cost"]' --set 'limits.budget=$2.00'"""
     assert run("solve", "scenarios/gpt2-xl.yaml", *shlex.split(told)).code == 4
+
+
+@pytest.mark.parametrize(("over", "more"), [("deadline=1h..2h", {}), ("carbon", {"limits.max_devices": 0})])
+def test_the_question_that_is_told_is_the_one_that_was_asked(over: str, more: dict[str, Any]) -> None:
+    """The scenario's own limit of carbon, which the sweep lifts, stood in its way."""
+    job = {"training.gpt2-xl.deadline": None, "training.gpt2-xl.hours": 2000, "limits.carbon": "1 kg"}
+    asked = load_scenario("gpt2-xl").with_(job | more)
+    limit, _, ends = over.partition("=")
+    low, high = ends.split("..") if ends else (None, None)
+    found = api.frontier(asked, over=limit, low=low, high=high)
+    assert found.status == "infeasible"
+    settings = found.document["sweep"]["loosest"]
+    again = with_settings(asked, settings)
+    assert {job.deadline_s for job in again.training} == {7200.0 if high else 2000 * 3600.0}
+    assert (again.limits.carbon_g is None) == (limit == "carbon")
+    assert api.solve(again).document["status"] == "infeasible"
 
 
 def test_a_frontier_says_what_its_plans_warn_of() -> None:

@@ -25,7 +25,12 @@ STEPS = {"deadline": ("day", 24.0), "budget": ("1,000 USD", 1000.0), "carbon": (
 
 
 def frontier_document(
-    candidates: Candidates, sweep: Sweep, records: Sequence[Record], options: SolverOptions, own: float | None
+    candidates: Candidates,
+    sweep: Sweep,
+    records: Sequence[Record],
+    options: SolverOptions,
+    own: float | None,
+    loose: list[str],
 ) -> FrontierDocument:
     """The document of a sweep; nothing in it tells which points came from a journal.
 
@@ -33,6 +38,8 @@ def frontier_document(
     ----------
     own
         The limit that the scenario itself sets: s, micro-USD or mg; None = none.
+    loose
+        Settings of the question at the loosest limit.
     """
     scenario, kept = candidates.scenario, front(records)
     points = [_point(record, sweep) for record in kept]
@@ -47,7 +54,7 @@ def frontier_document(
         "complete": _complete(records, sweep),
         "name": scenario.name,
         "title": scenario.title or "",
-        "sweep": _sweep(sweep, own),
+        "sweep": _sweep(sweep, own) | {"loosest": loose},
         "points": points,
         "unchanging": unchanging(points),
         "infeasible_below": _shown_if(_nothing_below(records), sweep.over),

@@ -31,13 +31,14 @@ from planner.optimize.options import SolverOptions
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import uninterrupted
 from planner.plan.document import build_document
-from planner.plan.model.frontier import HELD, Against, Over, Record
+from planner.plan.model.frontier import Against, Over, Record
 from planner.plan.model.plan import PlanDocument
 from planner.plan.rows.calendar import calendar_of
 from planner.plan.rows.points import point_row
 from planner.scenario.schema import Scenario
 
 BROKEN_OFF = "broken off: points that are missing are looked for when it is run again"
+HELD: dict[Over, Against] = {"deadline": "time", "budget": "cost", "carbon": "carbon"}  # what a limit holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

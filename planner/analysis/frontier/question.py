@@ -7,11 +7,11 @@ import re
 from fractions import Fraction
 
 from planner import units
-from planner.analysis.frontier.points import Sweep
+from planner.analysis.frontier.points import HELD, Sweep
 from planner.analysis.frontier.sweep import Value
 from planner.carriers import dataclass
 from planner.errors import UsageError
-from planner.plan.model.frontier import HELD, Against
+from planner.plan.model.frontier import Against
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario, TrainingJob
 from planner.units import UnitError
@@ -68,13 +68,35 @@ def sweep_of(
 
 
 def loosest(scenario: Scenario, sweep: Sweep) -> Scenario:
-    """The scenario with the swept limit at its loosest, and both objectives named."""
-    settings = [f"objective=[{sweep.against}, {sweep.held}]"]
+    """The scenario with the swept limit at its loosest, deadlines aside, and both objectives named."""
+    return with_settings(scenario, _at_loosest(sweep))
+
+
+def loosest_settings(scenario: Scenario, sweep: Sweep) -> list[str]:
+    """What asks `plan solve` for the plan at the loosest limit, and so for the reason where there is none."""
+    settings = _at_loosest(sweep)
+    if sweep.over == "deadline" and sweep.high is not None:
+        text = units.format_duration(float(sweep.high), exact=True)
+        settings += _deadlines(scenario, sweep.workload, text)
+    return settings
+
+
+def _at_loosest(sweep: Sweep) -> list[str]:
+    settings = [f'objective=["{sweep.against}","{sweep.held}"]']
     if sweep.over == "budget":
         settings.append(f"limits.budget={_money(sweep.high)}")
     if sweep.over == "carbon":
         settings.append("limits.carbon=" + ("null" if sweep.high is None else f"{_decimal(sweep.high, 1000)} g"))
-    return with_settings(scenario, settings)
+    return settings
+
+
+def _deadlines(scenario: Scenario, workload: str | None, text: str) -> list[str]:
+    """The swept jobs due at one time, however their deadline was written."""
+    settings = []
+    for job in swept_jobs(scenario, workload):
+        settings += [f"training.{job.name}.hours=null"] if job.hours is not None else []
+        settings.append(f"training.{job.name}.deadline={text}")
+    return settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +108,7 @@ class AtDeadline:
 
     def __call__(self, seconds: float) -> Scenario:
         """The scenario at a deadline."""
-        settings = []
-        for number, job in enumerate(self.loosest.training):
-            if self.workload in (None, job.name):
-                settings += [f"training[{number}].hours=null", f"training[{number}].deadline={_decimal(seconds, 1)} s"]
-        return with_settings(self.loosest, settings)
+        return with_settings(self.loosest, _deadlines(self.loosest, self.workload, f"{_decimal(seconds, 1)} s"))
 
 
 def at_deadline(scenario: Scenario, sweep: Sweep) -> AtDeadline:
@@ -160,7 +178,7 @@ def _money(microusd: Value | None) -> str:
     if microusd is None:
         return "null"
     amount = _decimal(microusd, 10**6)
-    return f"${amount}"
+    return f"${amount}" if "." in amount else f"${amount}.00"
 
 
 def _decimal(value: Value | Fraction, divisor: int) -> str:

@@ -9,7 +9,7 @@ from planner import __version__
 from planner.analysis.frontier.document import frontier_document
 from planner.analysis.frontier.journal import Journal, Lines
 from planner.analysis.frontier.points import Asked, Beside, Points, Sweep, journal_key, sweep_points
-from planner.analysis.frontier.question import at_deadline, loosest, own_limit
+from planner.analysis.frontier.question import at_deadline, loosest, loosest_settings, own_limit
 from planner.candidates.search import Candidates
 from planner.optimize.options import SolverOptions
 from planner.plan.model.frontier import FrontierDocument
@@ -52,7 +52,8 @@ def run_sweep(
     points = Points(candidates, sweep, asked)
     with nullcontext() if elsewhere is None else elsewhere(points) as beside:
         records = sweep_points(points, journal, beside)
-    return frontier_document(candidates, sweep, records, options, own_limit(scenario, sweep))
+    own, loose = own_limit(scenario, sweep), loosest_settings(scenario, sweep)
+    return frontier_document(candidates, sweep, records, options, own, loose)
 
 
 def _listed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NotRequired
 
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
@@ -15,7 +15,6 @@ Over = Literal["deadline", "budget", "carbon"]
 Against = Literal["cost", "time", "carbon"]
 Unit = Literal["hours", "usd", "kg"]
 Kind = Literal["training", "serving"]
-HELD: dict[Over, Against] = {"deadline": "time", "budget": "cost", "carbon": "carbon"}  # what a limit holds
 
 
 _From = TypedDict("_From", {"from": float})
@@ -79,6 +78,8 @@ class SweepTold(TypedDict):
     saved_unit: str
     own: float | None
     """the scenario's own limit"""
+    loosest: NotRequired[list[str]]
+    """settings of the plan solve that asks at the loosest limit; frontiers of older versions have none"""
 
 
 class Unchanging(TypedDict):
