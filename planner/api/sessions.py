@@ -455,9 +455,10 @@ class Session:
         self.candidates, self.__dict__["ways"] = listed, ways
         return again
 
-    def solved(self, candidates: Candidates) -> Solution:
-        """The best plan of the columns as they are, proven as far as they are all."""
-        solution = as_far_as_listed(optimize(candidates.program, **self.options), candidates.cut)
+    def solved(self, candidates: Candidates, *, cost_only: bool = False) -> Solution:
+        """The best plan of the columns as they are, proven as far as they are all; `cost_only`: any of its cost."""
+        found = optimize(candidates.program, cost_only=cost_only, **self.options)
+        solution = as_far_as_listed(found, candidates.cut)
         if candidates.unlisted is None:
             return solution
         from planner.optimize.mixing import within_bound
@@ -541,8 +542,8 @@ class Session:
                 self.scenario, self.catalog, loader_of(self.scenario), known=candidates, plainer=plainer, **asked
             )
 
-        def solved(ways: Candidates, ready: Callable[[Candidates], Candidates]) -> Answer:
-            return solve_within_targets(ready(ways), self.solved, prepare=ready)
+        def solved(ways: Candidates, ready: Callable[[Candidates], Candidates], cost_only: bool) -> Answer:
+            return solve_within_targets(ready(ways), partial(self.solved, cost_only=cost_only), prepare=ready)
 
         try:
             found = plainest(candidates, solution, search, solved)

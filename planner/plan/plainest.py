@@ -7,6 +7,8 @@ share allows, none taking more devices, and with what is asked for after the cos
 cheapest plan's; the plan is the cheapest of these, by the same rule for ties. Then each fleet on machines of several
 offers is put on one of them, else on those of one device, if that costs no more than the share allows: nobody runs one
 odd machine at another seller for a thousandth. The certificate is of the cheapest plan of all, which is told beside.
+
+Of many workloads each trial asks for the cost alone: plans of one cost are told apart once, when all has been tried.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from planner.plan.model.workloads import Workload
 
 MOST_TRIED = 2  # of each sort of offers
+FEW = 4  # workloads, up to which each trial tells plans of one cost apart
 Answer = tuple[Candidates, Solution]
 Ready = Callable[[Candidates], Candidates]
 
@@ -52,7 +55,7 @@ def plainest(
     candidates: Candidates,
     solution: Solution,
     search: Callable[[Plainer], Candidates],
-    solve: Callable[[Candidates, Ready], Answer],
+    solve: Callable[[Candidates, Ready, bool], Answer],
 ) -> Answer:
     """The plan that is proposed beside the cheapest one: that itself where nothing plainer costs little more.
 
@@ -63,7 +66,7 @@ def plainest(
     search
         The ways that a plainer plan may be made of.
     solve
-        The best plan of some ways, made ready, whose replicas keep their targets.
+        The best plan of some ways, made ready, whose replicas keep their targets; the last: any that costs the least.
     """
     asked = _plainer_of(candidates, solution)
     if asked is None:
@@ -75,28 +78,35 @@ def plainest(
     ways, bounds, best = search(asked), dict(asked.involved), (candidates, solution)
     offers: dict[str, frozenset[str]] = {}
 
-    def better(tried: Mapping[str, int], on: Mapping[str, frozenset[str]]) -> Answer | None:
+    def better(
+        tried: Mapping[str, int], on: Mapping[str, frozenset[str]], *, cost_only: bool = False
+    ) -> Answer | None:
         """The best plan of layouts up to some degrees, on some offers, where it costs little more."""
-        found, plainer = solve(ways, lambda each: _upto(each, tried, on))
+        found, plainer = solve(ways, lambda each: _upto(each, tried, on), cost_only)
         if not plainer.has_plan or any(cost > most[name] for name, cost in workload_costs(found, plainer).items()):
             return None
-        if any(count > machines[name] for name, count in _devices(found, plainer).items()):
-            return None  # what is plainer is no reason to ask for more machines, which nobody may have
-        near = all(value <= most_of for value, most_of in zip(_further(found, plainer), worst))
-        return (found, plainer) if near else None
+        more = any(count > machines[name] for name, count in _devices(found, plainer).items())
+        far = any(value > most_of for value, most_of in zip(_further(found, plainer), worst))
+        if not more and not far:  # what is plainer is no reason to ask for more machines, which nobody may have
+            return found, plainer
+        return better(tried, on) if cost_only else None
 
-    for task in _workloads(ways.whole):
+    tasks = _workloads(ways.whole)
+    many = len(tasks) > FEW
+    for task in tasks:
         for degree in _degrees(ways, task, asked.involved[task.name], most[task.name]):
             tried = {**bounds, task.name: degree}
-            if (answer := better(tried, offers)) is not None:
+            if (answer := better(tried, offers, cost_only=many)) is not None:
                 bounds, best = tried, answer
                 break
-    for task in _workloads(ways.whole):
+    for task in tasks:
         for fewer in _fewer_offers(*best, task.name):
             on = {**offers, task.name: fewer}
-            if (answer := better(bounds, on)) is not None:
+            if (answer := better(bounds, on, cost_only=many)) is not None:
                 offers, best = on, answer
                 break
+    if many and best[0] is not candidates:
+        best = better(bounds, offers) or best
     found, plainer = best
     if found is candidates:
         return best
