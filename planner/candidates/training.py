@@ -299,12 +299,13 @@ def _part(
 
 def _chosen_part(timed: _Timed, rows: Rows, kept: Rows) -> Part:
     """Some of the rows that fit at a confidence."""
-    group, layout, union = timed.fitting.search.group, timed.looked.layout, timed.fitting.rows
     return Part(
-        group=group,
-        layout=layout.select(union[kept]),
-        memory=timed.looked.memory.select(union[kept]),
-        time=timed.time.select(timed.place[kept]),
+        group=timed.fitting.search.group,
+        layout=timed.looked.layout,
+        memory=timed.looked.memory,
+        rows=timed.fitting.rows[kept],
+        time=timed.time,
+        places=timed.place[kept],
         nodes=timed.nodes[kept],
         finish_s=timed.finish_s[kept],
         fastest_s=least_times(timed.nodes[rows], timed.finish_s[rows]),

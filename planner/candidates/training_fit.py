@@ -11,7 +11,7 @@ Beside layouts of the usual sizes that come near the fastest on as many shapes, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -36,7 +36,7 @@ from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.recall import MOST_BYTES, figures_of
 from planner.estimate.resolve import host_bytes_per_device
-from planner.estimate.software import on_gpus, open_can, programs_of
+from planner.estimate.software import on_gpus, open_advised, open_can, programs_of
 from planner.estimate.step_distinct import Ways
 from planner.estimate.terms import Terms
 from planner.estimate.training import OnMachine, is_analytic, pace_s, step_seconds, training_memory, training_times
@@ -170,6 +170,7 @@ class _Evaluated:
     """Layouts for any machine and their memory, which does not depend on the device."""
 
     layout: Layout
+    devices: Rows
     memory: Terms
     needed: NDArray[np.float64]
     runs: Rows  # of rows that differ in recomputation alone
@@ -178,6 +179,8 @@ class _Evaluated:
     splits: Rows  # a number of each split
     launched: NDArray[np.bool_] | None  # whether some program has it on GPUs; None: each, or nobody knows
     unadvised: tuple[Rows, Rows] = (_NONE, _NONE)  # devices and tensor ranks of those that nobody advises
+    aside: dict[int, Rows] = field(default_factory=dict)  # how many these are by devices, of each fast domain
+    able: dict[object, NDArray[np.bool_]] = field(default_factory=dict)  # what programs have, by device and its shape
     origin: tuple[Rows, Rows] | None = None  # of finer ones: the first and the last number beside which each lies
 
 
@@ -344,6 +347,7 @@ def _with_memory(question: TrainingQuestion, layout: Layout) -> _Evaluated:
     memory = training_memory(question.arch, question.spec, layout)
     return _Evaluated(
         layout=layout,
+        devices=devices,
         memory=memory,
         splits=split_numbers(layout, layout),
         needed=np.asarray(memory.total),
@@ -478,55 +482,50 @@ def _fit(
 ) -> Fit:
     """Rows that fit the memory of a machine at any confidence, without those that another memory policy makes idle."""
     usable, per_shape = search.group[0].usable_bytes, search.group[0].shape.devices
-    nodes = np.asarray(evaluated.layout.devices, dtype=np.int64) // per_shape
-    aside = _aside(evaluated, search)
-    looked_at = np.bincount(np.concatenate([nodes[rows], aside]), minlength=1)
-    seen = dict.fromkeys(search.counts, 0) | dict(enumerate(looked_at.tolist()))
-    missed: dict[int, Misses] = {}
-    _note(missed, "unadvised", aside)
+    aside, nodes = _aside(evaluated, search), evaluated.devices[rows] // per_shape
+    looked_at = np.bincount(nodes, minlength=max(search.counts) + 1)
+    seen = {count: int(looked_at[count]) + aside.get(count, 0) for count in search.counts}
+    missed: dict[int, Misses] = {count: (("unadvised", many, np.inf),) for count, many in aside.items()}
     launched = _launched(question, search, evaluated, rows)
-    _note(missed, "no-program", nodes[rows[~launched]])
-    rows = rows[launched]
+    if not launched.all():
+        _note(missed, "no-program", nodes[~launched])
+        rows, nodes = rows[launched], nodes[launched]
     over = _over_hosts(question, search, evaluated.layout, rows)
     if over is not None:
-        _note(missed, "host-memory", nodes[rows[over > 0]], over[over > 0])
-        rows = rows[over <= 0]
-    needed, kept = evaluated.needed[rows], []
+        _note(missed, "host-memory", nodes[over > 0], over[over > 0])
+        rows, nodes = rows[over <= 0], nodes[over <= 0]
+    needed, fits = evaluated.needed[rows], []
     for level in levels:
         lacking = needed * level.memory_margin - usable
-        mine = rows[lacking <= 0]
+        mine = lacking <= 0
         if level is levels[0]:  # what the median drops is not told
-            _note(missed, "memory", nodes[rows[lacking > 0]], lacking[lacking > 0])
+            _note(missed, "memory", nodes[~mine], lacking[~mine])
         if not every_layout and "activations" not in question.spec.offload:  # recomputing may beat moving
-            least = least_policies(evaluated.layout, evaluated.runs, mine)
+            kept = np.zeros(len(rows), dtype=bool)
+            kept[np.searchsorted(rows, least_policies(evaluated.layout, evaluated.runs, rows[mine]))] = True
             if level is levels[0]:
-                _note(missed, "slower", nodes[mine], idle=nodes[least])
-            mine = least
-        kept.append(mine)
-    wanted = np.zeros(len(nodes), dtype=bool)
-    for mine in kept:
-        wanted[mine] = True
-    union = np.flatnonzero(wanted)
-    fits = []
-    for mine in kept:
-        wanted[union] = False
-        wanted[mine] = True
-        fits.append(wanted[union])
+                _note(missed, "slower", nodes[mine], idle=nodes[kept])
+            mine = kept
+        fits.append(mine)
+    union = np.flatnonzero(np.logical_or.reduce(fits))
     return Fit(
-        rows=union,
+        rows=rows[union],
         nodes=nodes[union],
-        fits=tuple(fits),
+        fits=tuple(mine[union] for mine in fits),
         step_s=np.full(len(union), np.nan),
-        seen={count: seen[count] for count in search.counts},
+        seen=seen,
         missed=missed,
     )
 
 
-def _aside(evaluated: _Evaluated, search: Search) -> Rows:
-    """Shapes of each layout for a machine that nobody advises."""
-    devices, tensors = evaluated.unadvised
-    mine = np.isin(devices, search.device_counts) & laid_out(tensors, search.domain)
-    return np.asarray(devices[mine] // search.group[0].shape.devices)
+def _aside(evaluated: _Evaluated, search: Search) -> dict[int, int]:
+    """Layouts that nobody advises for a machine, by count of shapes; of counts that have any."""
+    known, (devices, tensors) = evaluated.aside, evaluated.unadvised
+    if search.domain not in known:
+        known[search.domain] = np.bincount(devices[laid_out(tensors, search.domain)])
+    many, per_shape = known[search.domain], search.group[0].shape.devices
+    found = ((count, count * per_shape) for count in search.counts)
+    return {count: int(many[place]) for count, place in found if place < len(many) and many[place]}
 
 
 def _note(
@@ -551,13 +550,15 @@ def _note(
 
 def _launched(question: TrainingQuestion, search: Search, evaluated: _Evaluated, rows: Rows) -> NDArray[np.bool_]:
     """Of some rows those that a program of the device's kind has."""
-    job, site = question.job, search.group[0]
-    if site.device.kind == "gpu":
+    job, kind, per_shape = question.job, search.group[0].device.kind, search.group[0].shape.devices
+    if kind == "gpu":
         return np.full(len(rows), True) if evaluated.launched is None else evaluated.launched[rows]
     if named_framework(job.framework):
         return np.full(len(rows), True)
-    mine = evaluated.layout.select(rows)
-    return np.asarray(open_can(job, question.arch, mine, site.device.kind, site.shape.devices))
+    if (kind, per_shape) not in evaluated.able:
+        evaluated.able[kind, per_shape] = open_can(job, question.arch, evaluated.layout, kind, per_shape)
+    able, pp = evaluated.able[kind, per_shape][rows], np.asarray(evaluated.layout.pp)[rows]
+    return np.asarray(open_advised(job, able, pp, evaluated.devices[rows], kind, per_shape))
 
 
 def _over_hosts(question: TrainingQuestion, search: Search, layout: Layout, rows: Rows) -> NDArray[np.float64] | None:

@@ -26,12 +26,17 @@ Physics = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Layouts of one physics group that fit and are on time, before prices."""
+    """Layouts of one physics group that fit and are on time, before prices.
+
+    They are named by their place among all: of some hundred groups each has a few, which are taken out together.
+    """
 
     group: list[Site]
-    layout: Layout
-    memory: Terms
-    time: Terms
+    layout: Layout  # of every group of the job
+    memory: Terms  # of these
+    rows: NDArray[np.int64]  # which of these it has
+    time: Terms  # of some groups
+    places: NDArray[np.int64]  # which of these are its own
     nodes: NDArray[np.int64]
     finish_s: NDArray[np.float64]
     fastest_s: Mapping[int, float] = field(default_factory=dict)  # by count of shapes, on time or not
@@ -45,7 +50,9 @@ class Part:
             group=group,
             layout=Layout(**dict.fromkeys(Layout.__slots__, none)),
             memory=Terms({}),
+            rows=none,
             time=Terms({}),
+            places=none,
             nodes=none,
             finish_s=np.zeros(0),
         )
@@ -198,16 +205,16 @@ def _crossed(
         return TrainingTable.empty(fastest_s)
     starts = np.cumsum([0, *(len(part.nodes) for part in parts)])
     index = np.array([starts[part_index] + row for part_index, row, _ in rows])
-    joined = concatenate(parts)
-    nodes, finish = joined.nodes[index], joined.finish_s[index]
+    nodes, finish = (np.concatenate([getattr(part, name) for part in parts])[index] for name in ("nodes", "finish_s"))
+    of_all = np.concatenate([part.rows for part in parts])[index]
     hours = finish / 3600.0
     sites = tuple(site for _, _, site in rows)
     return TrainingTable(
         sites=sites,
         nodes=nodes,
-        layout=joined.layout.select(index),
-        memory=joined.memory.select(index),
-        time=joined.time.select(index),
+        layout=parts[0].layout.select(of_all),
+        memory=parts[0].memory.select(of_all),
+        time=_times(parts).select(index),
         finish_s=finish,
         cost_microusd=tuple(
             rental_microusd(int(n), site.offer.price_microusd_per_hour, float(run), paid)
@@ -232,13 +239,10 @@ def _within_caps(caps: ShapeCaps, part: Part, site: Site, ledger: Ledger) -> lis
     return [int(row) for row in sane]
 
 
-def concatenate(parts: Sequence[Part]) -> Part:
-    """Rows of several parts, one after the other, of no group."""
-    return Part(
-        group=[],
-        layout=Layout.concatenate([part.layout for part in parts]),
-        memory=Terms.concatenate([part.memory for part in parts]),
-        time=Terms.concatenate([part.time for part in parts]),
-        nodes=np.concatenate([part.nodes for part in parts]),
-        finish_s=np.concatenate([part.finish_s for part in parts]),
+def _times(parts: Sequence[Part]) -> Terms:
+    """Times of the rows of several parts, one part after the other."""
+    known = {id(part.time): part.time for part in parts}
+    starts = dict(zip(known, np.cumsum([0, *(len(one.total) for one in known.values())]).tolist()))
+    return Terms.concatenate(list(known.values())).select(
+        np.concatenate([starts[id(part.time)] + part.places for part in parts])
     )

@@ -338,11 +338,7 @@ def _keeps(software: Software, job: TrainingJob, layout: Layout) -> Any:
 
 
 def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str, slice_devices: int) -> Any:
-    """Mask of the layouts that some program of a kind of device has, of an open job; all where none has.
-
-    On the torus of a slice of TPUs sharded data parallelism and tensor parallelism are what is advised ("How to Scale
-    Your Model", Austin et al. 2025, on training): unless the job fixes `pp`, a pipeline lies between slices, or over as
-    many chips there is nothing else.
+    """Mask of the layouts that some program of a kind of device has, of an open job; all where nobody knows.
 
     Parameters
     ----------
@@ -360,12 +356,33 @@ def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str, sl
         for software in SOFTWARE.values()
         if kind in software.kinds and software.name in _JOINED
     ]
-    devices = np.asarray(layout.devices)
-    mask = np.any(masks, axis=0) if masks and job.lora is None else np.full(devices.shape, True)
-    mask = mask if mask.any() else np.full(devices.shape, True)
+    return np.any(masks, axis=0) if masks and job.lora is None else np.full(np.shape(layout.devices), True)
+
+
+def open_advised(job: TrainingJob, able: Any, pp: Any, devices: Any, kind: str, slice_devices: int) -> Any:
+    """Mask of the layouts that are advised among those that some program has; all count where none has any.
+
+    On the torus of a slice of TPUs sharded data parallelism and tensor parallelism are what is advised ("How to Scale
+    Your Model", Austin et al. 2025, on training): unless the job fixes `pp`, a pipeline lies between slices, or over as
+    many chips there is nothing else.
+
+    Parameters
+    ----------
+    job
+        What is trained.
+    able
+        (n,) mask of `open_can`.
+    pp, devices
+        (n,) stages and devices of each layout.
+    kind
+        Of device: gpu | tpu ...
+    slice_devices
+        Of one shape, which is a slice where devices are TPUs.
+    """
+    mask = able if able.any() else np.full(np.shape(able), True)
     if kind != "tpu" or (job.layout is not None and "pp" in job.layout.sizes):
         return mask
-    inside = (np.asarray(layout.pp) > 1) & (devices <= slice_devices)
+    inside = (pp > 1) & (devices <= slice_devices)
     return mask & ~(inside & np.isin(devices, devices[mask & ~inside]))
 
 

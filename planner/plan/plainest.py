@@ -78,9 +78,7 @@ def plainest(
     ways, bounds, best = search(asked), dict(asked.involved), (candidates, solution)
     offers: dict[str, frozenset[str]] = {}
 
-    def better(
-        tried: Mapping[str, int], on: Mapping[str, frozenset[str]], *, cost_only: bool = False
-    ) -> Answer | None:
+    def better(tried: Mapping[str, int], on: Mapping[str, frozenset[str]], *, cost_only: bool = False) -> Answer | None:
         """The best plan of layouts up to some degrees, on some offers, where it costs little more."""
         found, plainer = solve(ways, lambda each: _upto(each, tried, on), cost_only)
         if not plainer.has_plan or any(cost > most[name] for name, cost in workload_costs(found, plainer).items()):
