@@ -180,7 +180,7 @@ class _Evaluated:
     launched: NDArray[np.bool_] | None  # whether some program has it on GPUs; None: each, or nobody knows
     unadvised: tuple[Rows, Rows] = (_NONE, _NONE)  # devices and tensor ranks of those that nobody advises
     aside: dict[int, Rows] = field(default_factory=dict)  # how many these are by devices, of each fast domain
-    able: dict[object, NDArray[np.bool_]] = field(default_factory=dict)  # what programs have, by device and its shape
+    able: dict[str, NDArray[np.bool_] | None] = field(default_factory=dict)  # what programs have, by kind of device
     origin: tuple[Rows, Rows] | None = None  # of finer ones: the first and the last number beside which each lies
 
 
@@ -555,10 +555,12 @@ def _launched(question: TrainingQuestion, search: Search, evaluated: _Evaluated,
         return np.full(len(rows), True) if evaluated.launched is None else evaluated.launched[rows]
     if named_framework(job.framework):
         return np.full(len(rows), True)
-    if (kind, per_shape) not in evaluated.able:
-        evaluated.able[kind, per_shape] = open_can(job, question.arch, evaluated.layout, kind, per_shape)
-    able, pp = evaluated.able[kind, per_shape][rows], np.asarray(evaluated.layout.pp)[rows]
-    return np.asarray(open_advised(job, able, pp, evaluated.devices[rows], kind, per_shape))
+    if kind not in evaluated.able:
+        evaluated.able[kind] = open_can(job, question.arch, evaluated.layout, kind)
+    able, layout = evaluated.able[kind], evaluated.layout
+    degrees = (np.asarray(degree)[rows] for degree in (layout.dp, layout.ep, layout.pp))
+    mine = None if able is None else able[rows]
+    return np.asarray(open_advised(job, mine, *degrees, evaluated.devices[rows], kind, per_shape))
 
 
 def _over_hosts(question: TrainingQuestion, search: Search, layout: Layout, rows: Rows) -> NDArray[np.float64] | None:

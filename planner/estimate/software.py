@@ -337,8 +337,8 @@ def _keeps(software: Software, job: TrainingJob, layout: Layout) -> Any:
     return np.array([name in stages for name in STAGES])[np.asarray(layout.sharding)]
 
 
-def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str, slice_devices: int) -> Any:
-    """Mask of the layouts that some program of a kind of device has, of an open job; all where nobody knows.
+def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str) -> Any:
+    """Mask of the layouts that some program of a kind of device has on one slice, of an open job; None: nobody knows.
 
     Parameters
     ----------
@@ -348,18 +348,18 @@ def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str, sl
         Layouts, as arrays.
     kind
         Of device: gpu | tpu ...
-    slice_devices
-        Of one shape, which is a slice where devices are TPUs.
     """
     masks = [
-        can(software, layout) & _JOINED[software.name](arch, layout, slice_devices)
+        can(software, layout) & _JOINED[software.name](arch, layout)
         for software in SOFTWARE.values()
         if kind in software.kinds and software.name in _JOINED
     ]
-    return np.any(masks, axis=0) if masks and job.lora is None else np.full(np.shape(layout.devices), True)
+    return np.any(masks, axis=0) if masks and job.lora is None else None
 
 
-def open_advised(job: TrainingJob, able: Any, pp: Any, devices: Any, kind: str, slice_devices: int) -> Any:
+def open_advised(
+    job: TrainingJob, able: Any, dp: Any, ep: Any, pp: Any, devices: Any, kind: str, slice_devices: int
+) -> Any:
     """Mask of the layouts that are advised among those that some program has; all count where none has any.
 
     On the torus of a slice of TPUs sharded data parallelism and tensor parallelism are what is advised ("How to Scale
@@ -371,15 +371,18 @@ def open_advised(job: TrainingJob, able: Any, pp: Any, devices: Any, kind: str, 
     job
         What is trained.
     able
-        (n,) mask of `open_can`.
-    pp, devices
-        (n,) stages and devices of each layout.
+        (n,) mask of `open_can`, or None.
+    dp, ep, pp, devices
+        (n,) degrees of parallelism and devices of each layout.
     kind
         Of device: gpu | tpu ...
     slice_devices
         Of one shape, which is a slice where devices are TPUs.
     """
-    mask = able if able.any() else np.full(np.shape(able), True)
+    mask = np.full(np.shape(devices), True)
+    if able is not None:
+        joined = able & joins_slices(dp, ep, pp, np.maximum(devices // slice_devices, 1))
+        mask = joined if joined.any() else mask
     if kind != "tpu" or (job.layout is not None and "pp" in job.layout.sizes):
         return mask
     inside = (pp > 1) & (devices <= slice_devices)
@@ -607,17 +610,16 @@ def experts_take_replicas(dp: Any, ep: Any) -> Any:
     return (ep == 1) | (dp % ep == 0)
 
 
-def _joined_by_maxtext(arch: Architecture, layout: Layout, slice_devices: int) -> Any:
-    """Mask of the layouts that MaxText's rules between sizes allow: what `_of_maxtext` says in words."""
+def _joined_by_maxtext(arch: Architecture, layout: Layout) -> Any:
+    """Mask of the layouts that MaxText's rules between sizes allow on one slice: what `_of_maxtext` says in words."""
     dp, pp, vpp, ep = (np.asarray(size) for size in (layout.dp, layout.pp, layout.vpp, layout.ep))
     passes = np.asarray(layout.global_batch) // (dp * np.asarray(layout.micro_batch))
-    slices = np.maximum(np.asarray(layout.devices) // slice_devices, 1)
     apart = (ep == 1) | (np.asarray(layout.sharding) != STAGES.index("zero-1"))
     mask = equal_stages(arch.layer_count, pp, vpp) & whole_rounds(passes, pp) & experts_take_replicas(dp, ep)
-    return mask & apart & joins_slices(dp, ep, pp, slices)
+    return mask & apart
 
 
-_JOINED: Mapping[str, Callable[[Architecture, Layout, int], Any]] = MappingProxyType({"maxtext": _joined_by_maxtext})
+_JOINED: Mapping[str, Callable[[Architecture, Layout], Any]] = MappingProxyType({"maxtext": _joined_by_maxtext})
 
 
 def _of_maxtext(_: Software, asked: Asked) -> Iterator[Lack]:
