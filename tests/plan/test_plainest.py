@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from planner import api
+from planner.api.sessions import Session
 from planner.candidates.ties import plain_serving, plain_training
 from planner.errors import PlanError
 from planner.estimate.layout import Layout
 from planner.estimate.serving import ReplicaLayout
+from planner.plan import plainest
 from planner.plan.document import resealed
 from planner.report.plan import render_plan
 from planner.report.plan_words import because_lines
@@ -272,3 +274,29 @@ def test_a_fleet_is_on_one_offer_where_that_costs_little_more(dollars: float, se
         )
     else:
         assert told["workloads"] == []
+
+
+def test_of_many_workloads_trials_by_cost_alone_end_at_the_same_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And plans of one cost are told apart once, not in every trial."""
+    told_apart: list[bool] = []
+    solved = Session.solved
+
+    def noted(session: Session, candidates: Any, *, cost_only: bool = False) -> Any:
+        told_apart.append(not cost_only)
+        return solved(session, candidates, cost_only=cost_only)
+
+    monkeypatch.setattr(Session, "solved", noted)
+    size: dict[str, Any] = {"model": "qwen3-30b-a3b", "sequence_length": 4096, "deadline": "30 days"}
+    jobs = [{"name": f"train-{number}", "tokens": f"{number}B", **size} for number in range(1, 6)]
+    six = scenario(jobs, hardware={"allow": ["h100-sxm-80gb"]}, limits={"max_devices": 40})
+    found = []
+    for few in (plainest.FEW, 100):
+        monkeypatch.setattr(plainest, "FEW", few)
+        told_apart.clear()
+        document: Any = api.solve(six).document
+        found.append((document["workloads"], document["plain"], sum(told_apart), len(told_apart)))
+    (one_by_one, all_at_once) = found
+    assert one_by_one[:2] == all_at_once[:2]
+    assert len(one_by_one[1]["workloads"]) > 1
+    assert one_by_one[2] < all_at_once[2]
+    assert api.solve(six).verify() == []
