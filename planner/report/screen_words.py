@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections import Counter
@@ -18,7 +19,7 @@ from planner.units import format_number as number
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import Contract
-    from planner.plan.model.fleet import ServingAllocation
+    from planner.plan.model.fleet import ServingAllocation, Target
     from planner.plan.model.plan import PlanDocument
     from planner.plan.model.rows import TrainingAllocation
     from planner.plan.model.workloads import Allocation, ServingWorkload, TrainingWorkload, Workload
@@ -27,6 +28,7 @@ SHIPPED = "shipped:"
 _FEW = 3
 _LITTLE = 0.1  # of the cost: so much more for one kind of device is worth a word
 _AXES = {"dp": "data", "tp": "tensor", "pp": "pipeline", "vpp": "virtual stages", "cp": "context", "ep": "expert"}
+_WHOLE = "one device each"  # a layout that splits nothing
 _LATENCIES = {"ttft": "first token", "tpot": "a token", "e2e": "whole answer"}
 
 
@@ -339,7 +341,7 @@ def split_in_words(row: TrainingAllocation | ServingAllocation) -> str:
     sharding, recompute = str(layout.get("sharding", "none")), str(layout.get("recompute", "none"))
     parts += [sharding.replace("zero-", "ZeRO-")] if sharding != "none" else []
     parts += [f"{recompute} recompute"] if recompute != "none" else []
-    return ", ".join(parts) or "one device each"
+    return ", ".join(parts) or _WHOLE
 
 
 def _served(workload: ServingWorkload) -> str:
@@ -347,7 +349,7 @@ def _served(workload: ServingWorkload) -> str:
     needed, spare = (sum(row[name] for row in rows) for name in ("replicas_needed", "replicas"))
     spare -= needed
     replicas = counted(needed, "replica") + (f" and {spare} spare" if spare > 0 else "")
-    splits = more_of([split_in_words(row) for row in rows])
+    splits = _splits(rows)
     served = workload["fleet"].get("users")
     users = (
         f"{number(served['users'], 6, apart=True)} users, {number(served['requests_per_s'])} requests/s · "
@@ -357,20 +359,42 @@ def _served(workload: ServingWorkload) -> str:
     return f"{users}{replicas} · {splits} · {in_short(workload)}"
 
 
+def _splits(rows: Sequence[ServingAllocation]) -> str:
+    """How replicas are split; of several ways, or in pools of their own, how many each: two layouts read as one."""
+    counts: dict[str, Counter[str]] = {}
+    for row in rows:
+        counts.setdefault(row["role"], Counter())[split_in_words(row)] += row["replicas"]
+    whole = counts.get("whole", Counter())
+    if len(whole) == 1:
+        return next(iter(whole))
+    if whole:
+        return more_of([f"{count:,} {'of' if split == _WHOLE else 'with'} {split}" for split, count in whole.items()])
+    return ", ".join(f"{pool.total():,} {role} with {' or '.join(pool)}" for role, pool in counts.items())
+
+
+def _longest(latencies_s: Sequence[float | None]) -> float | None:
+    """The greatest; None is endless."""
+    some = [one for one in latencies_s if one is not None]
+    return max(some) if len(some) == len(latencies_s) else None
+
+
 def _latency(workload: ServingWorkload) -> str:
+    """Each target where it is kept worst: pools have a target each, and rows of one fleet differ."""
     points = [row["point"] for row in workload["allocations"] if row["point"]]
     parts = []
-    if points:
-        worst = max(
-            points, key=lambda point: max((one["at_confidence_s"] or 0.0 for one in point["targets"]), default=0.0)
-        )
-        for target in worst["targets"]:
-            metric, _, percentile = target["name"].partition("_")
-            held = f"{serving.seconds(target['at_confidence_s'])} of {serving.seconds(target['target_s'])}"
-            parts.append(f"{_LATENCIES.get(metric, metric)} {held} ({percentile})")
-        if not worst["targets"]:
-            first, each = serving.seconds(worst["ttft_s"]["p95"]), serving.seconds(worst["tpot_s"]["p95"])
-            parts.append(f"first token {first}{f', a token {each}' if serving.goes_on(worst) else ''} (p95)")
+    worst: dict[str, Target] = {}
+    for target in (one for point in points for one in point["targets"]):
+        held = worst.setdefault(target["name"], target)
+        if (target["at_confidence_s"] or math.inf) > (held["at_confidence_s"] or math.inf):
+            worst[target["name"]] = target
+    for name, target in worst.items():
+        metric, _, percentile = name.partition("_")
+        kept = f"{serving.seconds(target['at_confidence_s'])} of {serving.seconds(target['target_s'])}"
+        parts.append(f"{_LATENCIES.get(metric, metric)} {kept} ({percentile})")
+    if points and not worst:
+        firsts, others = ([point[name]["p95"] for point in points] for name in ("ttft_s", "tpot_s"))
+        first, each = serving.seconds(_longest(firsts)), serving.seconds(_longest(others))
+        parts.append(f"first token {first}{f', a token {each}' if any(map(serving.goes_on, points)) else ''} (p95)")
     price = workload["fleet"]["usd_per_million_output_tokens_mean"] if workload["fleet"] else None
     if price is not None and not any(row.get("funding") == "reserved" for row in workload["allocations"]):
         parts.append(f"${price:,.2f} per 1M output tokens")

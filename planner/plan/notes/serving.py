@@ -92,23 +92,23 @@ def held_for_errors(row: ServingAllocation, rows: Sequence[ServingAllocation]) -
         All of the fleet: what stands beside it at its time counts, however small each is.
     """
     point, beside = row["point"], _beside(row, rows)
-    if not point or row["role"] != "whole" or sum(one["replicas"] for one in beside) < FEW_REPLICAS:
-        return None  # in a pool that only reads prompts few are under way at a time
+    if not point or sum(one["replicas"] for one in beside) < FEW_REPLICAS:
+        return None
     if sum(one["count"] for one in beside) == 1:
         return None  # one node is the least, and is filled with replicas
     for one in point["targets"]:
         likely_s, sure_s = one["predicted_s"], one["at_confidence_s"]
         if one["name"] != point["sized_by"] or not likely_s or not sure_s or likely_s * LOOSE > one["target_s"]:
             continue
-        idle = point["sequences"] < 1
+        idle = point["sequences"] < 1 and row["role"] == "whole"  # a pool that reads prompts has few at a time
         if idle or sure_s * NEARLY >= one["target_s"]:
             return Held(one["name"], one["target_s"], likely_s, sure_s, idle)
     return None
 
 
 def _beside(row: ServingAllocation, rows: Sequence[ServingAllocation]) -> list[ServingAllocation]:
-    """Rows of whole replicas that run when one does."""
-    return [one for one in rows if one["role"] == "whole" and one["start_hours"] == row["start_hours"]]
+    """Rows of the same pool, or of whole replicas, that run when one does."""
+    return [one for one in rows if (one["role"], one["start_hours"]) == (row["role"], row["start_hours"])]
 
 
 def _held_for_errors(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> Iterator[str]:
@@ -118,9 +118,10 @@ def _held_for_errors(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> 
     if row is not None and held is not None and row["point"]:
         count = sum(one["replicas"] for one in _beside(row, rows))
         likely, sure, limit = (format_duration(s) for s in (held.predicted_s, held.at_confidence_s, held.limit_s))
+        pool = "" if row["role"] == "whole" else f"{row['role']} "
         busy = f", with {row['point']['sequences']:.2g} requests at a time in each" if held.idle else ""
         yield (
-            f"{fleet.name}: {'most' if held.idle else 'many'} of its {count} replicas are there for the "
+            f"{fleet.name}: {'most' if held.idle else 'many'} of its {count} {pool}replicas are there for the "
             f"error of the prediction: {held.target}, {likely} as predicted, is {sure} of {limit} at "
             f"p{100 * fleet.confidence_share:g}{busy}; a looser target costs less, and "
             f"--set 'serving.{fleet.name}.confidence=p50' shows what the error does"
