@@ -8,7 +8,7 @@ from planner.equations.recipes import state_recipe
 from planner.estimate.software import OLD_FAMILIES, uneven_stages
 from planner.export.header import Blank, Target
 from planner.export.launch import Model, TrainingLaunch, TrainingLayout
-from planner.export.megatron_model import FAMILIES, Option, model_options
+from planner.export.megatron_model import FAMILIES, ROUTING, SIGMOID_ROUTERS, Option, model_options
 from planner.export.quoting import shell
 from planner.export.trainer import Command, run_folder
 from planner.export.training import demand_launchable, steps_between_checkpoints, training_notes
@@ -205,6 +205,8 @@ def _notes(launch: TrainingLaunch) -> Iterator[str]:
         yield "Megatron-LM pads the vocabulary to a multiple of 128 times the tensor-parallel size"
     if launch.machine.family in OLD_FAMILIES:
         yield "Transformer Engine does not run on these devices: Apex supplies the fused kernels of the local layers"
+    if launch.model.arch is not None and launch.model.arch.is_moe and launch.model.arch.family not in SIGMOID_ROUTERS:
+        yield "no loss keeps the experts evenly used, as the prediction counts on: give --moe-aux-loss-coeff, say 1e-3"
     yield from _untold(launch.model)
 
 
@@ -215,6 +217,7 @@ def _untold(model: Model) -> Iterator[str]:
     wanted = {"rms_norm_eps" if family.rms_norm else "layer_norm_epsilon": "--norm-epsilon"}
     if family.rotary:
         wanted |= {"rope_theta": "--rotary-base", "rope_scaling": "--use-rope-scaling"}
+    wanted |= ROUTING.get(model.arch.family, {})
     missing = ", ".join(f"{key} ({option})" for key, option in wanted.items() if key not in config)
     if missing:
         yield f"this config of the model leaves out {missing}: to go on from a checkpoint, take them from there"

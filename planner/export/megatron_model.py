@@ -51,7 +51,18 @@ FAMILIES = {
         further=(("--apply-layernorm-1p",), ("--rotary-percent", "0.5")),
     ),
 }
-_SIGMOID_ROUTERS = ("deepseek_v3", "kimi_k2")
+SIGMOID_ROUTERS = ("deepseek_v3", "kimi_k2")  # which a bias of each expert keeps even, in place of a loss
+_GROUPED = {
+    "n_group": "--moe-router-num-groups",
+    "topk_group": "--moe-router-group-topk",
+    "routed_scaling_factor": "--moe-router-topk-scaling-factor",
+}
+_SOFTMAX_FIRST = {"norm_topk_prob": "--moe-router-pre-softmax where it is false"}
+ROUTING = {  # what a config.json says of how tokens find their experts, by family
+    "qwen3_moe": _SOFTMAX_FIRST,
+    "deepseek_v2": {**_SOFTMAX_FIRST, **_GROUPED},
+    **dict.fromkeys(SIGMOID_ROUTERS, _GROUPED),
+}
 
 
 def model_options(launch: TrainingLaunch) -> list[Option]:
@@ -150,10 +161,10 @@ def _rope_scaling(scaling: Any, latent: bool) -> Iterator[Option]:
         raise NotExpressible(f"its positions are scaled by '{kind}', which is not exported")
 
 
-def _number(value: Any) -> str:
+def _number(value: Any, key: str = "rope_scaling") -> str:
     """A number of a config.json as an argument; anything else is a mistake of that file."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise NotExpressible("rope_scaling of its config.json holds no number where one belongs", "mend that file")
+        raise NotExpressible(f"{key} of its config.json holds no number where one belongs", "mend that file")
     return repr(float(value))
 
 
@@ -168,14 +179,28 @@ def _experts(model: Model, arch: Architecture, layout: TrainingLayout) -> Iterat
     yield from _routed_layers(model, arch)
     if layer.shared_expert_width:
         yield ("--moe-shared-expert-intermediate-size", str(layer.shared_expert_width))
-    if arch.family in _SIGMOID_ROUTERS:
-        yield ("--moe-router-score-function", "sigmoid")
-        yield ("--moe-router-enable-expert-bias",)
+    yield from _routing(arch.family, model.config or {})
     yield ("--moe-grouped-gemm",)
     yield ("--moe-token-dispatcher-type", "alltoall")
     if layout.ep > 1:
         yield ("--expert-model-parallel-size", str(layout.ep))
         yield ("--expert-tensor-parallel-size", str(expert_tensor_size(layout)))
+
+
+def _routing(family: str, config: Mapping[str, Any]) -> Iterator[Option]:
+    """How tokens find their experts: a checkpoint was trained with just that, and means nothing with another."""
+    if family in SIGMOID_ROUTERS:
+        yield ("--moe-router-score-function", "sigmoid")
+        yield ("--moe-router-enable-expert-bias",)
+    known = {key: config.get(key) for key in ROUTING.get(family, ())}
+    if known.get("norm_topk_prob") is False:
+        yield ("--moe-router-pre-softmax",)
+    groups, chosen, scale = (known.get(key) for key in _GROUPED)
+    if isinstance(groups, int) and groups > 1 and isinstance(chosen, int):
+        yield (_GROUPED["n_group"], str(int(groups)))
+        yield (_GROUPED["topk_group"], str(int(chosen)))
+    if scale not in (None, 1):
+        yield (_GROUPED["routed_scaling_factor"], _number(scale, "routed_scaling_factor"))
 
 
 def _routed_layers(model: Model, arch: Architecture) -> Iterator[Option]:

@@ -98,6 +98,7 @@ def told(
         notes.append(f"{published} holds its weights in {held}: no option that makes them of 16 bits is given")
     if launch.fleet.speculative:
         blanks.append(Blank(name="DRAFT_MODEL", meaning="the draft model"))
+        notes.append("the plan counts no memory for the draft: its weights and its cache come out of the model's cache")
     if launch.role != "whole":
         notes.append(between_pools)
     return model, tuple(blanks), tuple(notes)

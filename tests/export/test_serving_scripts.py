@@ -182,6 +182,7 @@ def test_speculation_prefixes_and_shared_caches(launches: Read, stubs: Path) -> 
     assert (options.spec_model, options.spec_tokens, options.enable_prefix_caching) == ("/draft", 3, True)
     assert (other.speculative_num_steps, other.speculative_num_draft_tokens) == (3, 4)
     assert other.speculative_draft_model_path == "/draft"
+    assert all("no memory for the draft" in script_of(module.files(asked)) for module in ENGINES.values())
     shared = replace(launch, layout=replace(launch.layout, tp=16, pp=1, cp=2), devices_per_replica=16)
     ((_, options),) = parsed("vllm", [script_of(vllm.files(shared))], stubs)
     assert options.decode_context_parallel_size == 2

@@ -325,7 +325,8 @@ def test_a_config_of_ones_own(
     """What the config.json of a checkpoint says of its positions is said to Megatron-LM, or refused."""
     from planner.architecture.card import preset_card
 
-    config = {**preset_card(model).config, "rope_scaling": scaling, "rms_norm_eps": 1e-5, "rope_theta": 500000.0}
+    routing = {"n_group": 1, "topk_group": 1, "routed_scaling_factor": 1.0}
+    config = {**preset_card(model).config, **routing, "rope_scaling": scaling, "rms_norm_eps": 1e-5, "rope_theta": 5e5}
     (tmp_path / "config.json").write_text(json.dumps(config))
     change = changed({"job": {"model": {"config": str(tmp_path / "config.json")}}})
     with files.outside_allowed():  # it lies in no folder of the scenario's
@@ -336,6 +337,39 @@ def test_a_config_of_ones_own(
     else:
         assert not result.files
         assert result.refusals[0].reason
+
+
+ROUTED = [
+    ("deepseek-v3", {"n_group": 8, "topk_group": 4, "routed_scaling_factor": 2.5},
+     "--moe-router-enable-expert-bias --moe-router-num-groups 8 --moe-router-group-topk 4 "
+     "--moe-router-topk-scaling-factor 2.5 --moe-grouped-gemm"),
+    ("deepseek-v2-lite", {"n_group": 1, "topk_group": 1, "routed_scaling_factor": 1.0, "norm_topk_prob": False},
+     "--moe-shared-expert-intermediate-size 2816 --moe-router-pre-softmax --moe-grouped-gemm"),
+    ("qwen3-30b-a3b", {"norm_topk_prob": True}, "--moe-router-topk 8 --moe-grouped-gemm"),
+    ("deepseek-v3", {"routed_scaling_factor": "2; reboot"}, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "routing", "options"), ROUTED)
+def test_tokens_find_their_experts_as_the_config_says(
+    launches: Read, tmp_path: Path, model: str, routing: dict[str, Any], options: str
+) -> None:
+    """Groups, scale and order of the softmax were left out, so that a checkpoint was routed in another way."""
+    from planner.architecture.card import preset_card
+
+    (tmp_path / "config.json").write_text(json.dumps({**preset_card(model).config, **routing}))
+    change = changed({"job": {"model": {"config": str(tmp_path / "config.json")}}, "layout": EXPERTS})
+    with files.outside_allowed():
+        result = export("torchrun", jobs_of(launches("llama", change)))
+    if not options:
+        assert "routed_scaling_factor" in result.refusals[0].reason
+        return
+    text = result.files[0].text
+    assert options in text.replace(" \\\n  ", " ")
+    assert not any(f"{key} (--moe" in text for key in routing)
+    assert ("no loss keeps the experts evenly used" in text) == (model != "deepseek-v3")
+    (plain,) = jobs_of(launches("llama", changed({"job": {"model": model}, "layout": EXPERTS})))[:1]
+    assert all(f"{key} (--moe-router-" in export("torchrun", [plain]).files[0].text for key in routing)
 
 
 def test_every_model_has_megatron_options_or_a_reason(launches: Read, tmp_path: Path) -> None:

@@ -96,7 +96,10 @@ def test_a_target_that_nothing_keeps_is_told_with_the_nearest_miss(world: Catalo
 def test_prefixes_found_in_the_cache_and_good_drafts_cost_no_more(world: Catalog) -> None:
     asked = cost(solved(fleet(qpm=6000), world))
     assert cost(solved(fleet(qpm=6000, prefix_cached="60 %"), world)) <= asked
-    assert cost(solved(fleet(qpm=6000, speculative={"length": 3, "acceptance": "90 %"}), world)) <= asked
+    drafted = solved(fleet(qpm=6000, speculative={"length": 3, "acceptance": "90 %"}), world)
+    assert cost(drafted) <= asked
+    (told,) = (line for line in drafted["assumed"] if "draft" in line)
+    assert told.endswith("a drafted token takes 3 % of a step of the model, and the draft itself no memory")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from planner.candidates.serving import ServingQuestion
 from planner.estimate.engines import DEFAULT_ENGINE, ENGINES, engine_rules
 from planner.estimate.published import published_rate
 from planner.estimate.resolve_run import DEFAULT_MTBF_PER_DEVICE_S
-from planner.estimate.resolve_serving import LONGEST_SPREADS
+from planner.estimate.resolve_serving import LONGEST_SPREADS, speculation_of
 from planner.estimate.serving_constants import uncovered
 from planner.estimate.serving_formats import FORMATS
 from planner.estimate.serving_spares import repair_s
@@ -52,6 +52,9 @@ def serving_assumptions(question: ServingQuestion) -> Iterator[str]:
         yield from _users(fleet)
     elif fleet.variability_given is None and fleet.trace is None:
         yield f"{fleet.name}: arrivals are Poisson"
+    if (speculation := speculation_of(fleet)) is not None:
+        share = f"{100 * float(np.max(speculation.draft_share)):.2g}"
+        yield f"{fleet.name}: a drafted token takes {share} % of a step of the model, and the draft itself no memory"
     if fleet.targets_s:
         yield f"{fleet.name}: latency targets hold at p{100 * fleet.confidence_share:g} of the error bands"
     if (question.requests.longest_tokens > question.requests.input_tokens + question.requests.output_tokens).any():
