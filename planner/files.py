@@ -486,8 +486,11 @@ def _neighbours(name: str) -> str:
     path = Path(name)
     try:
         names = sorted(entry.name for entry in path.parent.iterdir() if entry.suffix == path.suffix)
+        alike = sorted(str(entry) for entry in path.parent.iterdir() if entry.stem == path.stem and entry.suffix)
     except (OSError, ValueError):
         return f"there is no folder {path.parent} either"
+    if alike and path.suffix:
+        return f"did you mean {' or '.join(alike[:3])}?"
     return "in that folder: " + ", ".join(names[:6]) if names and path.suffix else "check the path"
 
 

@@ -23,8 +23,21 @@ def find_shape(catalog: Catalog, name: str) -> Shape:
     """The shape of an id such as aws/p5.48xlarge; machines one owns may leave out onprem/."""
     shape = catalog.shapes.get(name) or catalog.shapes.get(f"onprem/{name}")
     if shape is None:
-        raise _unknown("shape", name, catalog.shapes)
+        raise _no_shape(catalog, name)
     return shape
+
+
+def _no_shape(catalog: Catalog, name: str) -> InputError:
+    """That there is no such machine; the machines of a device, those that one owns first, where that is named."""
+    devices = {device.id for device in match_devices(catalog, name)}
+    made = [one for one in catalog.shapes.values() if one.device in devices]
+    if not made:
+        return _unknown("shape", name, catalog.shapes)
+    made.sort(key=lambda one: (one.provider != "onprem", one.id))
+    names = [one.id.removeprefix("onprem/") for one in made]
+    more = f" and {len(names) - 4} more (plan catalog show {made[0].device})" if len(names) > 4 else ""
+    hint = f"that is a device: machines of it are {', '.join(names[:4])}{more}"
+    return InputError(Problem(reference="unknown-shape", message=f"there is no shape '{name}'", hint=hint))
 
 
 def match_devices(catalog: Catalog, pattern: str) -> list[Device]:

@@ -27,23 +27,24 @@ _LARGEST = 2**63 - 1  # of whole numbers: micro-dollars are 64 bits wide
 _FARTHEST = 1e100  # of others: in any smaller unit they are numbers still
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
 _HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: what no file can hold
+_WRITES_FRONTIER = "plan frontier SCENARIO --over deadline=7d..60d -o json --out FILE writes a frontier"
 _SHOWN = 40  # characters of a value that is refused
 
 
 def read_plan(source: files.StrPath) -> PlanDocument:
     """The plan document of a file; InputError when the file holds none, one that `read_document` refuses, or one that
     would have files read that lie elsewhere."""
-    document = read_document(*_parsed(source, "a plan"))
+    document = read_document(*_parsed(source, "a plan", "plan solve SCENARIO writes one to .plan/"))
     demand_contained(document)
     return document
 
 
 def read_frontier(source: files.StrPath) -> FrontierDocument:
     """The frontier document of a file; InputError when the file holds none, or one that is refused."""
-    return read_frontier_document(*_parsed(source, "a frontier"))
+    return read_frontier_document(*_parsed(source, "a frontier", _WRITES_FRONTIER))
 
 
-def _parsed(source: files.StrPath, noun: str) -> tuple[object, str]:
+def _parsed(source: files.StrPath, noun: str, way: str) -> tuple[object, str]:
     """What a JSON file holds, and its name; numbers that no document can hold too, so that their path can be told."""
     path = os.fspath(source)
     text = files.read_text(path, limit_bytes=_LIMIT_BYTES)
@@ -51,9 +52,11 @@ def _parsed(source: files.StrPath, noun: str) -> tuple[object, str]:
         return json.loads(text, parse_constant=float, parse_int=lambda digits: int(digits[:_DIGITS])), path
     except json.JSONDecodeError as error:
         place = Place(file=path, line=error.lineno, column=error.colno)
-        raise InputError.of("bad-json", f"not JSON: {error.msg}", place=place) from None
+        raise InputError.of(
+            "bad-json", f"not JSON: {error.msg}", place=place, hint=f"{noun} is wanted here: {way}"
+        ) from None
     except RecursionError:
-        raise InputError.of("bad-json", f"not {noun}", place=Place(file=path)) from None
+        raise InputError.of("bad-json", f"not {noun}", place=Place(file=path), hint=way) from None
 
 
 def read_document(value: object, file: str = "") -> PlanDocument:
@@ -76,8 +79,7 @@ def read_document(value: object, file: str = "") -> PlanDocument:
 
 def read_frontier_document(value: object, file: str = "") -> FrontierDocument:
     """A frontier document, as `read_document` does a plan."""
-    hint = "plan frontier SCENARIO --over deadline=7d..60d -o json --out FILE writes a frontier"
-    return cast("FrontierDocument", _read(value, file, "a frontier", "plan/frontier/v1", hint))
+    return cast("FrontierDocument", _read(value, file, "a frontier", "plan/frontier/v1", _WRITES_FRONTIER))
 
 
 def adapter_of(kind: Any) -> TypeAdapter[Any]:

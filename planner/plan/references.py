@@ -117,6 +117,10 @@ def _not_devices(catalog: Catalog, text: str) -> str:
         return f"that is a machine {whose}: here devices are named, {' or '.join(devices)}"
     sold = Counter(catalog.shapes[offer.shape].device for offer in catalog.offers)
     made = [name for name, _ in sold.most_common() if catalog.devices[name].vendor == low]
+    vendors = {one.vendor for one in catalog.devices.values()}
+    bare = next((low[len(one) + 1 :] for one in vendors if low.startswith((f"{one}-", f"{one}/", f"{one}_"))), "")
+    if bare and match_devices(catalog, bare):
+        return f"devices go by their names without their makers': {bare}"
     return f"that is a vendor: name its devices, {', '.join(made[:4])}{' …' * (len(made) > 4)}" if made else ""
 
 

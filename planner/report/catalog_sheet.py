@@ -60,8 +60,9 @@ class EntrySheet(TypedDict):
 
 def sheet(catalog: Catalog, identifier: str) -> EntrySheet:
     """Everything the catalog says about one id; InputError when it knows none of that name."""
-    if identifier in catalog.shapes:
-        return _shape_sheet(catalog, catalog.shapes[identifier])
+    for name in (identifier, f"onprem/{identifier}"):  # machines one owns go by their name alone, as in scenarios
+        if name in catalog.shapes:
+            return _shape_sheet(catalog, catalog.shapes[name])
     offer = next((offer for offer in catalog.offers if offer.id == identifier), None)
     if offer is not None:
         return _offer_sheet(catalog, offer)

@@ -365,6 +365,11 @@ Currency = Annotated[units.Rates, _CURRENCY_SCHEMA, PlainValidator(rates_of)]
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _PATTERN = re.compile(r"[A-Za-z0-9*?\[\]!._/:+-]{1,100}")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?Z?)?")
+_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_OTHER_DATE = re.compile(
+    rf"\d{{1,4}}([./-])\d{{1,2}}\1\d{{1,4}}|\d{{1,2}}\W+({_MONTHS})[a-z]*\W+\d{{4}}|({_MONTHS})[a-z]*\W+\d{{1,2}}\W+\d{{4}}",
+    re.IGNORECASE,
+)
 
 
 def _is_text(value: object, example: str) -> str:
@@ -426,10 +431,18 @@ def _date(value: object, field: str = FIELD) -> str:
     return text
 
 
+def _demand_no_other_date(value: object) -> None:
+    """Refuse a date in another order or with a month's name: `12/11/2026` is of two days, and none is guessed."""
+    if isinstance(value, str) and _OTHER_DATE.fullmatch(value.strip()):
+        refuse("wrong-type", f"{FIELD} is {written(value[:80])}, which is no date as it is read here",
+               "write year, month and day: 2026-12-01")  # fmt: skip
+
+
 def _start(value: object) -> str:
     """An ISO date, or a time counted from the beginning of the plan."""
     if isinstance(value, str) and parse_date(value) is not None:
         return value
+    _demand_no_other_date(value)
     try:
         duration_s = units.parse_duration(value, field=FIELD)
     except UnitError as error:
@@ -443,6 +456,7 @@ def _deadline(value: object) -> float | str:
     """An ISO date, or a time counted from the start."""
     if isinstance(value, str) and parse_date(value) is not None:
         return value
+    _demand_no_other_date(value)
     seconds: float = _positive_time.func(value)  # type: ignore[call-arg]  # it takes no info
     return seconds
 

@@ -7,6 +7,7 @@ was written, in the file, in an included file, in an override or on the command 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import Any
@@ -25,7 +26,7 @@ from planner.scenario.overrides import case_place, merge, override, parse_settin
 from planner.scenario.probability import uncertainty_problems
 from planner.scenario.schema import Scenario
 from planner.scenario.serving_fleet import read_demand
-from planner.scenario.shipped import find_scenario, folder_of
+from planner.scenario.shipped import PREFIX, find_scenario, folder_of
 from planner.scenario.timing import timing_problems
 from planner.spelling import closest
 from planner.units import Rates
@@ -133,6 +134,7 @@ class _Loading:
             problem = Problem(reference="wrong-type", message=f"the scenario {what}", places=(root.place,),
                               hint='start with "schema: plan/v1", or run plan init')  # fmt: skip
             raise InputError(*self.problems, problem)
+        _demand_no_answer(root)
         return root
 
     # ---- includes
@@ -343,6 +345,21 @@ def _suggest(word: str, known: list[str]) -> str:
     if near:
         return f"did you mean '{near[0]}'?"
     return "there is: " + ", ".join(known[:20]) if known else "the file defines none"
+
+
+def _demand_no_answer(root: Node) -> None:
+    """Refuse a plan, a frontier or a report where the scenario behind it is wanted: with one line, not one a key."""
+    schema = root.value["schema"].value if "schema" in root.value else ""
+    answer = re.fullmatch(r"plan/([a-z-]+)/v\d+", schema) if isinstance(schema, str) else None
+    if answer is None:
+        return
+    file = root.value["scenario_file"].value if "scenario_file" in root.value else ""
+    behind = f"its scenario is {file.removeprefix(PREFIX)}" if isinstance(file, str) and file else "name its scenario"
+    of_plans, noun = "", f"an answer of the kind '{answer[1][:40]}'"
+    if answer[1] == "result":
+        of_plans, noun = "; plan explain, report, export and verify take plans", "a plan"
+    message = f"this is {noun}, and a scenario is wanted"
+    raise _refusal("not-a-scenario", message, root.value["schema"], behind + of_plans)
 
 
 def _refusal(reference: str, message: str, node: Node, hint: str) -> InputError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -104,7 +104,7 @@ _SAYS = {
     "tokens": " They are of the data: steps times sequences of a batch times their length",
     "global_batch": " It is of one step on all devices, in tokens or sequences",
     "max_devices": " It counts devices, not machines",
-    "shape": " It is a machine, such as onprem/rtx-4090-x4",
+    "shape": " It is a machine, such as dgx-h100",
 }
 _QLORA = "lora: {rank: 16, base: nf4}"  # adapters on weights of 4 bits, a quarter of what lora alone keeps
 _BATCH = (
@@ -256,6 +256,8 @@ def _unknown_field(path: Steps, document: Document) -> Mistake:
         )
     elif instead:
         hint = instead[0]
+    elif inside := _inside(key, value, model, known):
+        hint = inside
     elif near:
         hint = f"did you mean '{near[0]}'?{_SAYS.get(near[0], '') if near[0] in called else ''}"
     elif elsewhere:
@@ -360,6 +362,21 @@ def _home_of(key: str) -> str:
         if model and key in _aliases(model):
             return section
     return "the scenario itself" if key in _aliases(Scenario) else ""
+
+
+def _inside(key: str, value: object, model: type[BaseModel] | None, known: Sequence[str]) -> str:
+    """Where a key belongs that is one of a field's own, as `micro_batch` is of `layout`; "" of any other."""
+    if model is None or model is Scenario:
+        return ""  # whose sections are told by `_home_of`
+    infos = {info.alias or name: info.annotation for name, info in model.model_fields.items()}
+    homes = [name for name in known if name in infos and key in _aliases(_model_in(infos[name]) or BaseModel)]
+    if not homes:
+        return ""
+    annotation = infos[homes[0]]
+    listed = any(get_origin(part) in (list, tuple) for part in (annotation, *get_args(annotation)))
+    plain = isinstance(value, str | int | float) and "{" not in str(value)
+    example = f": write {homes[0]}: {{{key}: {value}}}" if plain and len(homes) == 1 and not listed else ""
+    return f"'{key}' is a field of {' and of '.join(homes)}{example}"
 
 
 def one_each(mistakes: Iterable[Mistake]) -> list[Problem]:

@@ -265,6 +265,7 @@ def _tag(event: Event) -> str:
 
 _SYNTAX_HINTS = (
     ("cannot start any token", "a tab cannot indent (use spaces); text that starts with % @ ` must be in quotes"),
+    ("found a tab", "a tab cannot indent: write spaces in its place"),
     ("mapping values are not allowed", 'text that contains ": " must be in quotes; check the indentation'),
     ("while scanning an alias", 'text that starts with * must be in quotes: "*"'),
     ("undefined alias", "text that starts with * must be in quotes"),

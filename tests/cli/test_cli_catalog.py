@@ -87,6 +87,8 @@ def test_show_takes_shapes_and_offers_and_refuses_the_rest(run: Run) -> None:
     shown = json.loads(run("catalog", "show", offer["offer"], "-o", "json").out)
     assert shown["kind"] == "offer"
     assert all(row["source"] for row in shown["facts"])
+    owned = [json.loads(run("catalog", "show", name, "-o", "json").out) for name in ("dgx-h100", "onprem/dgx-h100")]
+    assert owned[0] == owned[1]  # as scenarios name what one owns
     answer = run("catalog", "show", "h10")
     assert answer.code == 3
     assert answer.err.startswith("error[unknown-id] ")

@@ -57,6 +57,9 @@ def test_refuses_what_is_not_there(tmp_path: Path) -> None:
         files.read_text(tmp_path / "lama.yaml")
     assert caught.value.problems[0].reference == "file-not-found"
     assert "llama.yaml" in caught.value.problems[0].hint
+    with pytest.raises(InputError) as caught:
+        files.read_text(tmp_path / "llama.yml")
+    assert caught.value.problems[0].hint == f"did you mean {tmp_path / 'llama.yaml'}?"
     assert refusal(tmp_path / "absent" / "a.yaml") == "file-not-found"
     assert refusal(tmp_path / "llama.yaml" / "a") == "file-not-found"
     assert refusal("a\0b") == "file-not-found"

@@ -204,6 +204,16 @@ def test_a_file_may_hold_numbers_that_no_plan_does(tmp_path: Path, text: str, pa
         read_plan(file)
 
 
+def test_what_is_no_json_is_told_what_writes_one(tmp_path: Path) -> None:
+    """`plan verify mine.yaml` was "not JSON: Expecting value", and nothing to do next."""
+    file = tmp_path / "mine.yaml"
+    file.write_text("schema: plan/v1\n", encoding="utf-8")
+    for read, told in ((read_plan, "plan solve SCENARIO writes one"), (read_frontier, "plan frontier SCENARIO ")):
+        with pytest.raises(InputError) as caught:
+            read(file)
+        assert told in caught.value.problems[0].hint
+
+
 def test_a_plan_is_no_frontier(tmp_path: Path) -> None:
     file = tmp_path / "p.json"
     file.write_text(json.dumps(plan_of(SMALL)), encoding="utf-8")

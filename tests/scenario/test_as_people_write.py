@@ -122,7 +122,7 @@ BATCH = (
         ({"lora": {"rank": 8, "base": "int4"}}, "did you mean 'nf4'?"),
         ({"seq_len": 4096}, "did you mean 'sequence_length'?"),
         ({"gradient_checkpointing": True}, "did you mean 'recompute'?"),
-        ({"tp": 4}, "did you mean 'layout'?"),
+        ({"tp": 4}, "'tp' is a field of layout: write layout: {tp: 4}"),
         ({"gpus": 8}, "'allow' is a field of hardware"),
         ({"method": "QLoRA"}, "'lora' is a field of its own: write lora: {rank: 16, base: nf4}"),  # that is, of 4 bits
         ({"qlora": True}, "'lora' is a field of its own: write lora: {rank: 16, base: nf4}"),
@@ -149,7 +149,7 @@ SHARE = "say of which share of requests:"
         ({"weights": "awq"}, "did you mean 'int4'?"),
         ({"prompt_tokens": 500}, "did you mean 'input_tokens'?"),  # the letters of output_tokens are nearer
         ({"uptime": "99.9 %"}, "did you mean 'availability'?"),
-        ({"ttft_p95": "1 s"}, "did you mean 'slo'?"),
+        ({"ttft_p95": "1 s"}, "'ttft_p95' is a field of slo: write slo: {ttft_p95: 1 s}"),
         ({"slo": {"ttft_p95": 500}}, 'write "500 ms" or "500 s"'),  # not days
         (
             {"slo": {"ttft": "1 s"}},
@@ -178,7 +178,7 @@ def test_words_of_engines_are_told_ours(more: dict[str, object], hint: str) -> N
         ),
         (
             {"owned": [{"device": "rtx-4090", "count": 1, "price": "$0.1/h"}]},
-            "did you mean 'shape'? It is a machine, such as onprem/rtx-4090-x4",
+            "did you mean 'shape'? It is a machine, such as dgx-h100",
         ),
     ],
 )
@@ -186,6 +186,52 @@ def test_words_of_clouds_are_told_ours(hardware: dict[str, object], hint: str) -
     with pytest.raises(InputError) as error:
         scenario([job()], hardware=hardware)
     assert [problem.hint for problem in error.value.problems] == [hint]
+
+
+@pytest.mark.parametrize(
+    ("more", "hint"),
+    [
+        ({"micro_batch": 4}, "'micro_batch' is a field of layout: write layout: {micro_batch: 4}"),
+        ({"rank": 16}, "'rank' is a field of lora: write lora: {rank: 16}"),
+        ({"restart": "15 min"}, "'restart' is a field of failures: write failures: {restart: 15 min}"),
+        ({"deadline": "24.12.2026"}, "write year, month and day: 2026-12-01"),
+        ({"deadline": "12/11/2026"}, "write year, month and day: 2026-12-01"),
+        ({"deadline": "24 Dec 2026"}, "write year, month and day: 2026-12-01"),
+        ({"start": "December 24, 2026"}, "write year, month and day: 2026-12-01"),
+    ],
+)
+def test_fields_of_a_field_and_dates_of_other_orders_are_told_how_they_are_written(
+    more: dict[str, object], hint: str
+) -> None:
+    """Fields of `layout` were told the list of all fields, and a date that times have units."""
+    with pytest.raises(InputError) as error:
+        scenario([job(**more)])
+    assert [problem.hint for problem in error.value.problems] == [hint]
+
+
+def test_what_several_fields_have_is_told_of_all() -> None:
+    with pytest.raises(InputError) as error:
+        scenario([job()], hardware={"max_shapes": 4})
+    assert [problem.hint for problem in error.value.problems] == ["'max_shapes' is a field of quotas and of contracts"]
+
+
+def test_a_tab_is_told_to_be_spaces() -> None:
+    with pytest.raises(InputError) as error:
+        parse_scenario("schema: plan/v1\nname: a\ntraining:\n  - name: b\n\t tokens: 20B\n", file="a.yaml")
+    assert error.value.problems[0].hint == "a tab cannot indent: write spaces in its place"
+
+
+def test_a_plan_in_place_of_a_scenario_is_one_mistake() -> None:
+    """It was thirty: each key of the plan was no field of the scenario."""
+    text = '{"schema": "plan/result/v1", "status": "optimal", "scenario_file": "shipped:llama", "limits": []}'
+    with pytest.raises(InputError) as error:
+        parse_scenario(text, file="a.plan.json")
+    (problem,) = error.value.problems
+    assert problem.message == "this is a plan, and a scenario is wanted"
+    assert problem.hint == "its scenario is llama; plan explain, report, export and verify take plans"
+    with pytest.raises(InputError) as error:
+        parse_scenario('{"schema": "plan/report/v1"}', file="a.json")
+    assert error.value.problems[0].hint == "name its scenario"
 
 
 def test_a_number_of_requests_is_no_money() -> None:
@@ -242,6 +288,8 @@ def test_an_empty_list_of_sellers_is_told_how_to_rent_nothing() -> None:
         ("dgx-h100", "that is a machine that one owns (hardware.owned): here devices are named, h100-sxm-80gb"),
         ("amd", "that is a vendor: name its devices, mi300x, mi355x"),
         ("RTX 4090", 'write "rtx-4090", a name or a pattern'),
+        ("nvidia-h100", "devices go by their names without their makers': h100"),
+        ("AMD-MI300X", "devices go by their names without their makers': mi300x"),
     ],
 )
 def test_machines_and_vendors_in_place_of_devices_are_told_so(name: str, hint: str) -> None:
@@ -251,6 +299,18 @@ def test_machines_and_vendors_in_place_of_devices_are_told_so(name: str, hint: s
     with pytest.raises(InputError) as error:
         api.solve(scenario([job()], hardware={"allow": [name]}))
     assert error.value.problems[0].hint == hint
+
+
+def test_a_device_in_place_of_a_machine_that_is_owned_is_told_machines_of_it() -> None:
+    """The hint was to read the catalog's list, which has none of what one owns."""
+    from planner import api
+
+    owned = [{"shape": "h200", "count": 1, "price": "$1/h"}]
+    with pytest.raises(InputError) as error:
+        api.solve(scenario([job()], hardware={"owned": owned}))
+    hint = error.value.problems[0].hint
+    assert hint.startswith("that is a device: machines of it are dgx-h200, ")
+    assert hint.endswith(" more (plan catalog show h200-sxm)")
 
 
 EMPTY = "schema: plan/v1\nname: s\nserving: [{name: a, model: 8B, qpm: 60, input_tokens: 9, output_tokens: 9}]\n"
