@@ -40,6 +40,14 @@ MODULES = (
     "planner.reading.deployments",
 )  # fmt: skip
 _NEAREST = 3
+_COLUMNS = ("requests-table", "requests-json", "request-lengths")  # kinds whose columns --column names
+_NO_TEXT = (  # first bytes of what people have beside texts, and what to make of it
+    (b"PK\x03\x04", "it is a workbook or another archive: save the sheet as CSV, or unpack it"),
+    (b"\xd0\xcf\x11\xe0", "it is a workbook of an old kind: save the sheet as CSV"),
+    (b"PAR1", "it is Parquet: write it as CSV or as JSON lines"),
+    (b"SQLite format 3", "it is a database: write the table as CSV"),
+    (b"%PDF", "it is a PDF: the table behind it as CSV is read"),
+)
 
 
 def kinds() -> tuple[Kind, ...]:
@@ -47,8 +55,17 @@ def kinds() -> tuple[Kind, ...]:
     return tuple(kind for module in MODULES for kind in importlib.import_module(module).KINDS)
 
 
-def kind_of(source: Source, named: str = "") -> tuple[Kind, Match]:
+def kind_of(source: Source, named: str = "", asked: Asked | None = None) -> tuple[Kind, Match]:
     """What a file is: by its content, or as the command line says.
+
+    Parameters
+    ----------
+    source
+        The file, or several as one.
+    named
+        Kind to read it as, by its name; empty: told by the content.
+    asked
+        What the command line says of it: columns of prompts and answers are those of requests; None: nothing.
 
     Raises
     ------
@@ -68,9 +85,14 @@ def kind_of(source: Source, named: str = "") -> tuple[Kind, Match]:
         raise _unread(source, "empty-file", f"{source.name} is empty", "name a file that holds something")
     matches = sorted(((kind.recognise(source), kind) for kind in known.values()), key=lambda each: -each[0].score)
     best, kind = matches[0] if matches else (NOTHING, None)
+    if asked is not None and not asked.columns.keys().isdisjoint(("input", "output")):
+        ours = next(((one, match) for match, one in matches if one.name in _COLUMNS and match.score > 0), None)
+        if ours is not None:
+            return ours
     if kind is not None and best.score >= SURE:
         return kind, best
-    raise _unread(source, "unknown-format", f"{source.name} is of no kind that is read", _nearest(matches))
+    hint = next((hint for sign, hint in _NO_TEXT if source.head.startswith(sign)), "") or _nearest(matches)
+    raise _unread(source, "unknown-format", f"{source.name} is of no kind that is read", hint)
 
 
 def read(source: Source, asked: Asked | None = None, named: str = "") -> Reading:
@@ -92,7 +114,7 @@ def read(source: Source, asked: Asked | None = None, named: str = "") -> Reading
     UsageError
         There is no kind of the given name.
     """
-    kind, match = kind_of(source, named)
+    kind, match = kind_of(source, named, asked)
     reading = kind.read(source, asked or Asked())
     for again, first in source.twins():
         reading.note(f"{PurePath(again).name} is the same as {PurePath(first).name}, byte for byte: both count")

@@ -7,6 +7,7 @@ import hashlib
 import importlib
 import importlib.util
 import itertools
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -297,7 +298,8 @@ def _broken(source: Source, name: str, what: str, how: str = "is damaged") -> In
 
 
 def _unmarked(block: bytes) -> bytes:
-    return block.removeprefix(b"\xef\xbb\xbf")
+    """Without a mark of the order of bytes, and without Excel's own line that says what separates cells."""
+    return _SEPARATOR_LINE.sub(b"", block.removeprefix(b"\xef\xbb\xbf"), count=1)
 
 
 def _as_utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -312,10 +314,11 @@ def _as_utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
     yield decoder.decode(b"", final=True).encode()
 
 
+_SEPARATOR_LINE = re.compile(rb"\A\"?sep=.\"?\r?\n", re.IGNORECASE)
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")  # marks of its two orders of bytes
 
 
 def _decoded(data: bytes) -> str:
     if data.startswith(_UTF16) and len(data) > 3:
-        return data.decode("utf-16", "replace")
+        data = data.decode("utf-16", "replace").encode()
     return _unmarked(data).decode("utf-8", "replace")

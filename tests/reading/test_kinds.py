@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError, UsageError
-from planner.reading.kinds import SURE
+from planner.reading.kinds import SURE, Asked
 from planner.reading.registry import kind_of, kinds, read
 from planner.reading.source import Source
 from tests.reading.writers import SMALL
@@ -144,3 +144,41 @@ def test_files_that_are_the_same_are_told(tmp_path: Path) -> None:
     ]
     assert any("byte for byte" in note for note in read(Source(first, first), named=kind).notes)
     assert not any("byte for byte" in note for note in read(Source(first, other), named=kind).notes)
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "kind"),
+    [
+        ("time;prompt;answer\n2026-01-01 10:00:00;100;20\n2026-01-01 10:00:04;120;30\n",
+         {"input": "prompt", "output": "answer"}, "requests-table"),
+        ('{"when": "2026-01-01T10:00:00Z", "a": 100, "b": 20}\n{"when": "2026-01-01T10:00:09Z", "a": 9, "b": 2}\n',
+         {"time": "when", "input": "a", "output": "b"}, "requests-json"),
+        ('{"ts": 1767261600, "n_prompt": 100, "n_gen": 20}\n{"ts": 1767261604, "n_prompt": 9, "n_gen": 2}\n',
+         {"input": "n_prompt", "output": "n_gen"}, "requests-json"),
+    ],
+)  # fmt: skip
+def test_columns_that_are_named_tell_the_kind(content: str, columns: dict[str, str], kind: str, tmp_path: Path) -> None:
+    """The hint was to name columns, and with them named the same hint came again; lengths alone were of llama-bench."""
+    source = Source(written(tmp_path, "log", content))
+    with pytest.raises(InputError, match="unknown-format"):
+        kind_of(source)
+    reading = read(source, Asked(columns=columns))
+    assert (reading.kind, reading.taken) == (kind, 2)
+
+
+def test_the_line_in_which_excel_says_its_separator_is_none_of_the_table(tmp_path: Path) -> None:
+    table = "sep=;\r\ntimestamp;input_tokens;output_tokens\r\n2026-01-01 10:00;100;20\r\n2026-01-01 10:01;100;20\r\n"
+    for name, content in (
+        ("plain", table.encode()),
+        ("marked", table.encode("utf-8-sig")),
+        ("wide", table.encode("utf-16")),
+    ):
+        assert read(Source(written(tmp_path, name, content))).taken == 2
+
+
+def test_a_workbook_is_told_to_be_saved_as_a_table(tmp_path: Path) -> None:
+    """It was told that names with a time, input tokens and output tokens were looked for in its bytes."""
+    for first, told in ((b"PK\x03\x04", "save the sheet as CSV"), (b"PAR1", "it is Parquet"), (b"%PDF", "it is a PDF")):
+        with pytest.raises(InputError) as caught:
+            read(Source(written(tmp_path, "book.csv", first + bytes(range(256)) * 9)))
+        assert told in caught.value.problems[0].hint
