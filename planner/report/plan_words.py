@@ -83,6 +83,7 @@ class Rented(Placed):
     """What any row that rents something tells of it."""
 
     device: str
+    shape: str
     devices_per_shape: int
 
 
@@ -274,7 +275,12 @@ def offer_of(row: Rented) -> str:
     """What is rented and where: "h100-sxm-80gb ×8 · prov-a us-east"."""
     model = "" if row["price_model"] in ("on_demand", "owned", "given") else f" · {row['price_model']}"
     many = f" ×{row['devices_per_shape']}" if row["devices_per_shape"] > 1 else ""
-    return f"{row['device']}{many} · {place_of(row)}{model}"
+    return f"{row['device']}{slice_of(row)}{many} · {place_of(row)}{model}"
+
+
+def slice_of(row: Rented) -> str:
+    """What of a device a row has, where that is a slice of one: " MIG 1g.10gb"; "" of whole ones."""
+    return " MIG " + row["shape"].rpartition("-")[2] if row["shape"].startswith("mig/") else ""
 
 
 def rented_as(row: Held) -> str:

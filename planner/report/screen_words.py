@@ -95,7 +95,7 @@ def decided(document: PlanDocument) -> str:
     ]
     alike: dict[tuple[Any, ...], list[Held]] = {}  # what runs for one workload is had together
     for one, name in held:
-        what = _verb(one), name, one["devices_per_shape"], one["device"], _switch(one)
+        what = _verb(one), name, one["devices_per_shape"], _device_of(one), _switch(one)
         alike.setdefault(what, []).append(one)
     if len(alike) <= _FEW and not contracts and not document.get("schedule"):
         verbs = [verb for verb, *_ in alike]
@@ -156,14 +156,19 @@ def _verb(row: Held) -> str:
     return "use" if row["price_model"] == "owned" or row.get("funding") == "reserved" else "rent"
 
 
+def _device_of(row: Held) -> str:
+    """The device of a row, or the slice of it: "A100 SXM 80 GB MIG 1g.10gb" is a seventh of one."""
+    return device_name(row["device"]) + words.slice_of(row)
+
+
 def hardware_of(row: Held, count: int | None = None) -> str:
     """ "2 nodes of 8 H100 SXM 80 GB", or "5 GH200 96 GB" where a node has one; as many as given, or as the row has."""
-    size, name, count = row["devices_per_shape"], device_name(row["device"]), row["count"] if count is None else count
+    size, name, count = row["devices_per_shape"], _device_of(row), row["count"] if count is None else count
     return f"{counted(count, 'node')} of {size} {name}" if size > 1 else f"{count:,} {name}"
 
 
 def _many(document: PlanDocument, rows: Sequence[tuple[Workload, Allocation]]) -> str:
-    kinds = list(dict.fromkeys(device_name(row["device"]) for _, row in rows))
+    kinds = list(dict.fromkeys(_device_of(row) for _, row in rows))
     places = list(dict.fromkeys(row["provider"] for _, row in rows if row["provider"]))
     what = listed(kinds) if len(kinds) <= _FEW else f"{len(kinds)} kinds of devices"
     where = f" at {listed(places) if len(places) <= _FEW else f'{len(places)} providers'}" if places else ""
@@ -259,15 +264,15 @@ def hardware(workload: Workload) -> str:
         counts: Counter[tuple[Any, ...]] = Counter()  # what runs at the same time is had together
         for row in rows:
             if not follows(row):
-                what = row["devices_per_shape"], row["device"], then.get(_switch(row), "")
+                what = row["devices_per_shape"], _device_of(row), then.get(_switch(row), "")
                 counts[(*what, row["start_hours"], row["end_hours"])] += row["count"]
         names = [(_times(count, size), device, after) for (size, device, after, *_), count in counts.items()]
-        return more_of([f"{times} {device_name(device)}{after}" for times, device, after in names])
+        return more_of([f"{times} {device}{after}" for times, device, after in names])
     amounts: dict[str, list[str]] = {}  # "1 × 8 + 4 H100 SXM 80 GB": a node of its own, devices of shared ones
     for row in sorted(rows, key=lambda row: "shared" in row):
         text = f"{row['devices']:,}" if "shared" in row else _nodes(row)
-        amounts.setdefault(row["device"], []).append(text)
-    return more_of([f"{' + '.join(texts)} {device_name(device)}" for device, texts in amounts.items()])
+        amounts.setdefault(_device_of(row), []).append(text)
+    return more_of([f"{' + '.join(texts)} {device}" for device, texts in amounts.items()])
 
 
 def _nodes(row: Held) -> str:

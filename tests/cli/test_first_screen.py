@@ -367,3 +367,22 @@ def test_an_error_that_is_wider_than_the_band_says_that_they_are_of_two_things()
     assert known_from(row).endswith("the band is narrower: its constants are fitted to those rows, too")
     row["error_band"]["time"]["median_error"] = 0.1
     assert "narrower" not in known_from(row)
+
+
+def test_a_slice_of_a_device_is_not_told_as_the_device(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A seventh of an A100 was told as "1 A100 SXM 80 GB", beside whole ones too."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny.yaml").write_text(
+        "schema: plan/v1\nname: tiny\nhardware:\n  exclude: ['*']\n  owned:\n"
+        "    - {shape: mig/a100-sxm-80gb-1g.10gb, count: 7, price: $0.3/h}\n"
+        "    - {shape: dgx-a100-80gb, count: 1, price: $10/h}\nserving:\n"
+        "  - {name: chat, model: qwen3-0.6b, qpm: 120, input_tokens: 300, output_tokens: 100}\n"
+    )
+    screen = run("solve", "tiny.yaml").out
+    assert "Use 1 A100 SXM 80 GB MIG 1g.10gb for chat." in screen
+    assert "1 × A100 SXM 80 GB MIG 1g.10gb  owned" in screen
+    assert "| a100-sxm-80gb MIG 1g.10gb · owned |" in run("report", "tiny.yaml", "-o", "md", "--out", "-").out
+    whole = run("solve", "tiny.yaml", "--set", "hardware.owned=[{shape: dgx-a100-80gb, count: 1, price: $10/h}]").out
+    assert "MIG" not in whole
