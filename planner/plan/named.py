@@ -361,7 +361,9 @@ def _alone(candidates: Candidates, index: int) -> bool:
     scenario = candidates.scenario
     owned = scenario.hardware.owned[index]
     shape = find_shape(candidates.catalog, owned.shape)
-    return owned.count > 1 and inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s) is None
+    if owned.count == 1 or shape.kind in ("mig", "share"):  # parts of a device join over no network
+        return False
+    return inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s) is None
 
 
 def fleets_kept_out(candidates: Candidates, index: int) -> list[str]:

@@ -383,6 +383,7 @@ def test_a_slice_of_a_device_is_not_told_as_the_device(
     screen = run("solve", "tiny.yaml").out
     assert "Use 1 A100 SXM 80 GB MIG 1g.10gb for chat." in screen
     assert "1 × A100 SXM 80 GB MIG 1g.10gb  owned" in screen
+    assert "the network between machines" not in screen  # slices do not join over any
     assert "| a100-sxm-80gb MIG 1g.10gb · owned |" in run("report", "tiny.yaml", "-o", "md", "--out", "-").out
     whole = run("solve", "tiny.yaml", "--set", "hardware.owned=[{shape: dgx-a100-80gb, count: 1, price: $10/h}]").out
     assert "MIG" not in whole
