@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.estimate.layout import ENDS, Layout, equal_chunks
-from planner.estimate.software import adapters_can, named_can
+from planner.estimate.software_layouts import adapters_can, named_can
 from planner.scenario.schema import TrainingJob
 
 IntArray = NDArray[np.int64]
@@ -204,13 +204,13 @@ def offered(job: TrainingJob, rules: LayoutRules, layout: Layout) -> Layout:
     layout
         (n,) legal layouts.
     """
-    named = named_can(job.framework, layout)
+    named = named_can(job, layout)
     if named is not None:
         return layout.select(np.flatnonzero(named))
     if "pp" in dict(rules.pinned):
         return layout
     if job.lora is not None:
-        return layout.select(np.flatnonzero(adapters_can(layout)))
+        return layout.select(np.flatnonzero(adapters_can(job, layout)))
     return layout.select(np.flatnonzero(~unadvised(job, rules, layout)))
 
 

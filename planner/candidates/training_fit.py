@@ -36,7 +36,8 @@ from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.recall import MOST_BYTES, figures_of
 from planner.estimate.resolve import host_bytes_per_device
-from planner.estimate.software import on_gpus, open_advised, open_can, programs_of
+from planner.estimate.software import programs_of
+from planner.estimate.software_layouts import on_gpus, open_advised, open_can
 from planner.estimate.step_distinct import Ways
 from planner.estimate.terms import Terms
 from planner.estimate.training import OnMachine, is_analytic, pace_s, step_seconds, training_memory, training_times
@@ -558,9 +559,9 @@ def _launched(question: TrainingQuestion, search: Search, evaluated: _Evaluated,
     if kind not in evaluated.able:
         evaluated.able[kind] = open_can(job, question.arch, evaluated.layout, kind)
     able, layout = evaluated.able[kind], evaluated.layout
-    degrees = (np.asarray(degree)[rows] for degree in (layout.dp, layout.ep, layout.pp))
+    dp, ep, pp = (np.asarray(degree)[rows] for degree in (layout.dp, layout.ep, layout.pp))
     mine = None if able is None else able[rows]
-    return np.asarray(open_advised(job, mine, *degrees, evaluated.devices[rows], kind, per_shape))
+    return np.asarray(open_advised(job, mine, dp, ep, pp, evaluated.devices[rows], kind, per_shape))
 
 
 def _over_hosts(question: TrainingQuestion, search: Search, layout: Layout, rows: Rows) -> NDArray[np.float64] | None:

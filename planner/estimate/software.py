@@ -12,13 +12,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.catalog.model import Device, Shape
-from planner.estimate.frameworks import COUNTS_AS, framework_can, named_framework, planned_framework
-from planner.estimate.layout import ENDS, Layout, equal_chunks
+from planner.estimate.frameworks import planned_framework
+from planner.estimate.layout import ENDS, equal_chunks
 from planner.estimate.resolve import sequence_length_of
 from planner.estimate.software_models import MEGATRON_FAMILIES, maxtext_model, titan_flavor
 from planner.scenario.schema import TrainingJob
@@ -27,6 +25,7 @@ STAGES = ("none", "zero-1", "zero-2", "zero-3")
 OLD_FAMILIES = ("kepler", "maxwell", "pascal", "volta", "turing")  # which Transformer Engine does not run on
 _ADAM = ("adamw", "adam")
 _BASES = ("bf16", "fp16", "nf4", "int8")
+PACKED = ("nf4", "int8")  # of bitsandbytes: whole matrices in blocks with scales, which no tensor parallelism cuts
 
 
 class Lack(NamedTuple):
@@ -233,48 +232,6 @@ def asked_on(
     )
 
 
-def can(software: Software, layout: Layout) -> Any:
-    """Mask of the layouts that the table says a program has.
-
-    Parameters
-    ----------
-    software
-        A row of the table.
-    layout
-        Layouts, as arrays.
-    """
-
-    def stage_in(names: tuple[str, ...]) -> Any:
-        return np.array([name in names for name in STAGES])[np.asarray(layout.sharding)]
-
-    def one_or(size: Any, able: Any) -> Any:
-        return (np.asarray(size) == 1) | able
-
-    shared = np.asarray(layout.dp) * np.asarray(layout.cp)
-    mask = one_or(shared, stage_in(software.stages)) & one_or(layout.pp, stage_in(software.under_pipeline))
-    mask = mask & one_or(layout.tp, stage_in(software.beside_tensors)) & one_or(layout.vpp, software.virtual)
-    mask = mask & one_or(layout.cp, software.context) & one_or(layout.ep, software.experts)
-    kept = np.array([name in software.recompute for name in ("none", "selective", "full")])
-    return mask & kept[np.asarray(layout.recompute)]
-
-
-def named_can(name: str | None, layout: Layout) -> Any:
-    """Mask of the layouts of what a scenario names: of its prediction and its program; None of nothing.
-
-    Parameters
-    ----------
-    name
-        The scenario's word.
-    layout
-        Layouts, as arrays.
-    """
-    framework = named_framework(name)
-    if framework is None:
-        return None
-    mask = framework_can(framework, layout)
-    return mask & can(SOFTWARE[name], layout) if name in COUNTS_AS else mask
-
-
 def programs_of(job: TrainingJob, arch: Architecture, kind: str) -> tuple[str, ...]:
     """Programs that train a job on a kind of device, split in some way; their names in SOFTWARE.
 
@@ -294,111 +251,6 @@ def programs_of(job: TrainingJob, arch: Architecture, kind: str) -> tuple[str, .
         if any(lack(software.name, trial) is None for trial in trials):
             names.append(software.name)
     return tuple(names)
-
-
-def on_gpus(job: TrainingJob, arch: Architecture, layout: Layout) -> Any:
-    """Mask of the layouts that some program has on GPUs, of jobs left open or of FSDP; None where nothing is exported.
-
-    Megatron-LM and torchtitan together have all that is advised. Of other models, DeepSpeed and those that load them
-    from the hub take fewer; a mixture of experts that none of them splits by experts is left to programs that are not
-    exported. FSDP has no pipeline of its own: beside one it is torchtitan's, for the models that torchtitan ships.
-
-    Parameters
-    ----------
-    job, arch
-        What is trained.
-    layout
-        Layouts, as arrays.
-    """
-    named = named_framework(job.framework)
-    if job.lora is not None or (named is not None and named.name != "fsdp"):
-        return None
-    own = SOFTWARE.get(job.framework or "")
-    programs = [own] if own else [SOFTWARE[name] for name in programs_of(job, arch, "gpu")]
-    if not programs or (arch.is_moe and not any(software.experts for software in programs)):
-        return None
-    masks = [can(one, layout) & _keeps(one, job, layout) & _cuts(one, arch, layout) for one in programs]
-    return np.any(masks, axis=0)
-
-
-def _cuts(software: Software, arch: Architecture, layout: Layout) -> Any:
-    """Mask of the pipelines that a program makes of a model: torchtitan, of some of those it ships, as `_OWN` says."""
-    flavor = titan_flavor(arch) if software.name == "torchtitan" else None
-    if flavor is None:
-        return np.full(np.shape(layout.pp), True)
-    pp, vpp = np.asarray(layout.pp), np.asarray(layout.vpp)
-    even = -(-flavor.layers // -(-flavor.layers // (pp * vpp))) == pp * vpp
-    return (pp == 1) | (flavor.pipeline & ((vpp <= 2) | even))
-
-
-def _keeps(software: Software, job: TrainingJob, layout: Layout) -> Any:
-    """Mask of the layouts whose shards a program has with the optimizer of a job: as `_OWN` says it in words."""
-    stages = _MUON_STAGES.get(software.name, ()) if job.optimizer == "muon" else STAGES
-    return np.array([name in stages for name in STAGES])[np.asarray(layout.sharding)]
-
-
-def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str) -> Any:
-    """Mask of the layouts that some program of a kind of device has on one slice, of an open job; None: nobody knows.
-
-    Parameters
-    ----------
-    job, arch
-        What is trained.
-    layout
-        Layouts, as arrays.
-    kind
-        Of device: gpu | tpu ...
-    """
-    masks = [
-        can(software, layout) & _JOINED[software.name](arch, layout)
-        for software in SOFTWARE.values()
-        if kind in software.kinds and software.name in _JOINED
-    ]
-    return np.any(masks, axis=0) if masks and job.lora is None else None
-
-
-def open_advised(
-    job: TrainingJob, able: Any, dp: Any, ep: Any, pp: Any, devices: Any, kind: str, slice_devices: int
-) -> Any:
-    """Mask of the layouts that are advised among those that some program has; all count where none has any.
-
-    On the torus of a slice of TPUs sharded data parallelism and tensor parallelism are what is advised ("How to Scale
-    Your Model", Austin et al. 2025, on training): unless the job fixes `pp`, a pipeline lies between slices, or over as
-    many chips there is nothing else.
-
-    Parameters
-    ----------
-    job
-        What is trained.
-    able
-        (n,) mask of `open_can`, or None.
-    dp, ep, pp, devices
-        (n,) degrees of parallelism and devices of each layout.
-    kind
-        Of device: gpu | tpu ...
-    slice_devices
-        Of one shape, which is a slice where devices are TPUs.
-    """
-    mask = np.full(np.shape(devices), True)
-    if able is not None:
-        joined = able & joins_slices(dp, ep, pp, np.maximum(devices // slice_devices, 1))
-        mask = joined if joined.any() else mask
-    if kind != "tpu" or (job.layout is not None and "pp" in job.layout.sizes):
-        return mask
-    inside = (pp > 1) & (devices <= slice_devices)
-    return mask & ~(inside & np.isin(devices, devices[mask & ~inside]))
-
-
-def adapters_can(layout: Layout) -> Any:
-    """Mask of the layouts in which some program of the table trains adapters.
-
-    Parameters
-    ----------
-    layout
-        Layouts, as arrays.
-    """
-    masks = [can(software, layout) for software in SOFTWARE.values() if software.bases]
-    return np.any(masks, axis=0)
 
 
 def _common(_: Software, asked: Asked) -> Iterator[Lack]:
@@ -449,6 +301,8 @@ def _by_table(software: Software, asked: Asked) -> Iterator[Lack]:
         yield Lack(f"{program} has no virtual stages", "write layout: {vpp: 1}")
     if layout.tp > 1 and not software.beside_tensors:
         yield lacks("tensors", f"{program} does not split tensors", "write layout: {tp: 1}")
+    elif layout.tp > 1 and job.lora is not None and job.lora.base in PACKED:
+        yield Lack(f"{program} does not cut a packed {job.lora.base} base by tensors", "write layout: {tp: 1}")
     elif layout.tp > 1 and layout.sharding not in software.beside_tensors:
         stages = f"{software.beside_tensors[0]} to {software.beside_tensors[-1]}"
         yield Lack(f"{program}'s tensor parallelism was read to go with {stages}, not with {layout.sharding}",
@@ -460,7 +314,7 @@ def _by_table(software: Software, asked: Asked) -> Iterator[Lack]:
 
 
 # Where Muon's states are whole matrices: shared out layer by layer, or gathered by ZeRO
-_MUON_STAGES = {"torchrun": ("none", "zero-1"), "deepspeed": ("zero-1", "zero-2", "zero-3")}
+MUON_STAGES = {"torchrun": ("none", "zero-1"), "deepspeed": ("zero-1", "zero-2", "zero-3")}
 
 
 def _of_megatron(_: Software, asked: Asked) -> Iterator[Lack]:
@@ -475,7 +329,7 @@ def _of_megatron(_: Software, asked: Asked) -> Iterator[Lack]:
     if aware and layout.sharding == "none" and layout.dp * layout.cp > 1:
         yield Lack("16-bit moments and an optimizer in host memory want the distributed optimizer",
                    "plan with sharding: zero-1")  # fmt: skip
-    if job.optimizer == "muon" and layout.sharding not in _MUON_STAGES["torchrun"]:
+    if job.optimizer == "muon" and layout.sharding not in MUON_STAGES["torchrun"]:
         yield Lack("Megatron-LM shards Muon's states alone, by layers", "plan with sharding: zero-1")
     if layout.vpp > 1 and layout.micro_batches % layout.pp:
         yield Lack(
@@ -550,7 +404,7 @@ def _of_torchtitan(_: Software, asked: Asked) -> Iterator[Lack]:
 
 def _of_deepspeed(_: Software, asked: Asked) -> Iterator[Lack]:
     job, plain = asked.job, asked.layout.sharding == "none"
-    if job.optimizer == "muon" and asked.layout.sharding not in _MUON_STAGES["deepspeed"]:
+    if job.optimizer == "muon" and asked.layout.sharding not in MUON_STAGES["deepspeed"]:
         yield Lack("Muon wants zero-1 to zero-3 in DeepSpeed", "plan with sharding: zero-1")
     if job.optimizer == "adamw-pure-bf16" and plain:
         yield Lack("DeepSpeed keeps 16-bit master weights with ZeRO only", "plan with sharding: zero-1")
@@ -608,18 +462,6 @@ def whole_rounds(micro_batches: Any, pp: Any) -> Any:
 def experts_take_replicas(dp: Any, ep: Any) -> Any:
     """Whether experts can take ranks of data parallelism."""
     return (ep == 1) | (dp % ep == 0)
-
-
-def _joined_by_maxtext(arch: Architecture, layout: Layout) -> Any:
-    """Mask of the layouts that MaxText's rules between sizes allow on one slice: what `_of_maxtext` says in words."""
-    dp, pp, vpp, ep = (np.asarray(size) for size in (layout.dp, layout.pp, layout.vpp, layout.ep))
-    passes = np.asarray(layout.global_batch) // (dp * np.asarray(layout.micro_batch))
-    apart = (ep == 1) | (np.asarray(layout.sharding) != STAGES.index("zero-1"))
-    mask = equal_stages(arch.layer_count, pp, vpp) & whole_rounds(passes, pp) & experts_take_replicas(dp, ep)
-    return mask & apart
-
-
-_JOINED: Mapping[str, Callable[[Architecture, Layout], Any]] = MappingProxyType({"maxtext": _joined_by_maxtext})
 
 
 def _of_maxtext(_: Software, asked: Asked) -> Iterator[Lack]:

@@ -124,7 +124,9 @@ class Hardware(Part):
     providers: OneOrMany[Pattern] = Field(("*",), description="providers that may be rented from: names or patterns")
     exclude: Many[Pattern] = Field((), description="providers that may not, even where they are among those")
     kinds: OneOrMany[ProviderKind] | None = Field(
-        None, description="kinds of providers; left out: all, marketplaces only where named or nobody else sells"
+        None,
+        description="kinds of providers; left out: all, marketplaces only where named or nobody else sells; what is "
+        "owned always counts, `owned` alone rents nothing",
     )
     pricing: OneOrMany[PriceModel] = Field(("on_demand",), description="price models that may be used")
     allow_recalled: bool = Field(False, description="whether prices count that nobody saw, as they are remembered")

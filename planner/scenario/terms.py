@@ -28,7 +28,7 @@ from planner.scenario.part import Part
 ContractModel = Literal["commitment_1y", "commitment_3y", "block", "calendar", "flex"]
 PriceModel = Literal["on_demand", "spot", ContractModel]
 RENTED: tuple[str, ...] = get_args(PriceModel)  # what is owned, and nodes of a pool that contracts pay for, is not
-ProviderKind = Literal["hyperscaler", "cloud", "marketplace"]
+ProviderKind = Literal["hyperscaler", "cloud", "marketplace", "owned"]
 COMMITMENT_HOURS = {"commitment_1y": 8760.0, "commitment_3y": 26280.0}
 RESERVING = (*COMMITMENT_HOURS, "block", "calendar")  # price models that are bought ahead and pay for nodes of a pool
 

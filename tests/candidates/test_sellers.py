@@ -62,6 +62,7 @@ def ids(known: Catalog | None = None, **hardware: Any) -> list[str]:
         ({"providers": ["big", "cloud"], "exclude": ["big"]}, [CLOUD]),
         ({"kinds": ["marketplace", "cloud"]}, [BAZAAR, RARE, CLOUD]),
         ({"kinds": "hyperscaler"}, [BIG]),
+        ({"kinds": "owned"}, []),  # nothing is rented
         ({"allow": ["rare"]}, [RARE]),  # nobody else sells it
         ({"allow": ["fast", "rare"]}, [RARE, BIG, CLOUD]),
         ({"allow": ["rare"], "exclude": ["bazaar"]}, []),

@@ -13,7 +13,8 @@ from planner.candidates.training import TrainingTable
 from planner.checks.layout import training_layout_findings
 from planner.errors import InputError
 from planner.estimate.layout import Layout
-from planner.estimate.software import SOFTWARE, STAGES, adapters_can, can, on_gpus
+from planner.estimate.software import SOFTWARE, STAGES
+from planner.estimate.software_layouts import adapters_can, can, named_can, on_gpus
 from planner.scenario.load import parse_scenario
 
 HEAD = "schema: plan/v1\nname: named\n"
@@ -137,11 +138,15 @@ def test_a_split_that_nobody_exports_is_planned_where_it_is_asked_for() -> None:
 
 
 def test_what_the_table_masks_the_verifier_refuses() -> None:
-    """The mask over arrays and the rules of the checks, written apart, agree on every layout of TRL."""
+    """The mask over arrays and the rules of the checks, written apart, agree on every layout of adapters."""
     job = parse_scenario(
         JOB.format(model="llama-3.1-8b", more="framework: trl, lora: {rank: 8}", allow="h100-sxm-80gb")
     ).training[0]
     open_job = job.model_copy(update={"framework": None})
+    assert job.lora is not None
+    packed = open_job.model_copy(update={"lora": job.lora.model_copy(update={"base": "nf4"})})
+    named = packed.model_copy(update={"framework": "deepspeed"})
+    jobs = {"trl": job, "open": open_job, "packed": packed, "deepspeed": named}
     arch, shape = _arch(), _shape()
     for stage in range(4):
         for dp, tp, pp, cp, recompute in (
@@ -156,9 +161,26 @@ def test_what_the_table_masks_the_verifier_refuses() -> None:
                      "recompute": ("none", "selective", "full")[recompute]}  # fmt: skip
             layout = Layout(devices=8, dp=dp, tp=tp, pp=pp, vpp=1, cp=cp, ep=1, micro_batch=1, sharding=stage,
                             recompute=recompute, global_batch=dp)  # fmt: skip
-            for one, mask in ((job, can(SOFTWARE["trl"], layout)), (open_job, adapters_can(layout))):
+            masks = [can(SOFTWARE["trl"], layout), adapters_can(open_job, layout), adapters_can(packed, layout)]
+            for one, mask in zip(jobs.values(), (*masks, named_can(named, layout))):
                 found = training_layout_findings(one, arch, split, shape, 8, shared=True)  # type: ignore[arg-type]
                 assert (list(found) == []) == bool(np.all(mask)), (split, one.framework)
+
+
+def test_deepspeed_is_planned_as_its_configuration_has_it() -> None:
+    """It was pipelines of virtual stages, which DeepSpeed has not, with Megatron-LM's launch file told; and 4-bit
+    bases were cut by tensors, which nobody does."""
+    text = JOB.format(model="llama-3.1-70b", more="framework: deepspeed", allow="h100-sxm-80gb")
+    (row,) = api.solve(parse_scenario(text)).document["workloads"][0]["allocations"]
+    assert (row["layout"]["pp"], row["layout"]["vpp"], row["software"][0]) == (1, 1, "deepspeed")
+    for more in ("lora: {rank: 16, base: nf4}", "framework: deepspeed, lora: {rank: 16, base: nf4}"):
+        text = JOB.format(model="llama-3.1-70b", more=more, allow="a100-sxm-80gb")
+        (row,) = api.solve(parse_scenario(text)).document["workloads"][0]["allocations"]
+        assert row["layout"]["tp"] == 1
+        assert {"trl", "axolotl", "deepspeed"} & set(row["software"])
+    pinned = JOB.format(model="llama-3.1-70b", more="framework: deepspeed, layout: {pp: 4}", allow="h100-sxm-80gb")
+    (row,) = api.solve(parse_scenario(pinned)).document["workloads"][0]["allocations"]
+    assert (row["layout"]["pp"], row["layout"]["vpp"]) == (4, 1)  # its pipeline is a class of the user's own
 
 
 def _arch() -> Any:

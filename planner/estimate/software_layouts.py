@@ -1,0 +1,210 @@
+"""Which layouts programs of training take, as masks over arrays: what `planner.estimate.software` says in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from planner.architecture.model import Architecture
+from planner.estimate.frameworks import COUNTS_AS, framework_can, named_framework
+from planner.estimate.layout import Layout
+from planner.estimate.software import (
+    MUON_STAGES,
+    PACKED,
+    SOFTWARE,
+    STAGES,
+    Software,
+    equal_stages,
+    experts_take_replicas,
+    joins_slices,
+    programs_of,
+    whole_rounds,
+)
+from planner.estimate.software_models import titan_flavor
+from planner.scenario.schema import TrainingJob
+
+
+def can(software: Software, layout: Layout) -> Any:
+    """Mask of the layouts that the table says a program has.
+
+    Parameters
+    ----------
+    software
+        A row of the table.
+    layout
+        Layouts, as arrays.
+    """
+
+    def stage_in(names: tuple[str, ...]) -> Any:
+        return np.array([name in names for name in STAGES])[np.asarray(layout.sharding)]
+
+    def one_or(size: Any, able: Any) -> Any:
+        return (np.asarray(size) == 1) | able
+
+    shared = np.asarray(layout.dp) * np.asarray(layout.cp)
+    mask = one_or(shared, stage_in(software.stages)) & one_or(layout.pp, stage_in(software.under_pipeline))
+    mask = mask & one_or(layout.tp, stage_in(software.beside_tensors)) & one_or(layout.vpp, software.virtual)
+    mask = mask & one_or(layout.cp, software.context) & one_or(layout.ep, software.experts)
+    kept = np.array([name in software.recompute for name in ("none", "selective", "full")])
+    return mask & kept[np.asarray(layout.recompute)]
+
+
+def named_can(job: TrainingJob, layout: Layout) -> Any:
+    """Mask of the layouts of what a job names: of its prediction and its program; None of nothing.
+
+    DeepSpeed's pipeline is a class of the user's own model, without chunks of layers between stages ("Pipeline
+    Parallelism" of its documentation, read on 2026-11-28): a job has one where it fixes `pp`.
+
+    Parameters
+    ----------
+    job
+        Its word for the framework, its layout and its adapters count.
+    layout
+        Layouts, as arrays.
+    """
+    name = job.framework or ""
+    framework = named_framework(name)
+    if framework is None:
+        return None
+    mask = framework_can(framework, layout)
+    if name == "deepspeed":
+        mask = mask & (np.asarray(layout.vpp) == 1) & ((np.asarray(layout.pp) == 1) | _fixes(job, "pp"))
+    if name in COUNTS_AS:
+        mask = mask & can(SOFTWARE[name], layout)
+    return mask & _cuts_base(job, layout)
+
+
+def on_gpus(job: TrainingJob, arch: Architecture, layout: Layout) -> Any:
+    """Mask of the layouts that some program has on GPUs, of jobs left open or of FSDP; None where nothing is exported.
+
+    Megatron-LM and torchtitan together have all that is advised. Of other models, DeepSpeed and those that load them
+    from the hub take fewer; a mixture of experts that none of them splits by experts is left to programs that are not
+    exported. FSDP has no pipeline of its own: beside one it is torchtitan's, for the models that torchtitan ships.
+
+    Parameters
+    ----------
+    job, arch
+        What is trained.
+    layout
+        Layouts, as arrays.
+    """
+    named = named_framework(job.framework)
+    if job.lora is not None or (named is not None and named.name != "fsdp"):
+        return None
+    own = SOFTWARE.get(job.framework or "")
+    programs = [own] if own else [SOFTWARE[name] for name in programs_of(job, arch, "gpu")]
+    if not programs or (arch.is_moe and not any(software.experts for software in programs)):
+        return None
+    masks = [can(one, layout) & _keeps(one, job, layout) & _cuts(one, arch, layout) for one in programs]
+    return np.any(masks, axis=0)
+
+
+def _cuts(software: Software, arch: Architecture, layout: Layout) -> Any:
+    """Mask of the pipelines that a program makes of a model: torchtitan, of some of those it ships, as `_OWN` says."""
+    flavor = titan_flavor(arch) if software.name == "torchtitan" else None
+    if flavor is None:
+        return np.full(np.shape(layout.pp), True)
+    pp, vpp = np.asarray(layout.pp), np.asarray(layout.vpp)
+    even = -(-flavor.layers // -(-flavor.layers // (pp * vpp))) == pp * vpp
+    return (pp == 1) | (flavor.pipeline & ((vpp <= 2) | even))
+
+
+def _keeps(software: Software, job: TrainingJob, layout: Layout) -> Any:
+    """Mask of the layouts whose shards a program has with the optimizer of a job: as `_OWN` says it in words."""
+    stages = MUON_STAGES.get(software.name, ()) if job.optimizer == "muon" else STAGES
+    return np.array([name in stages for name in STAGES])[np.asarray(layout.sharding)]
+
+
+def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str) -> Any:
+    """Mask of the layouts that some program of a kind of device has on one slice, of an open job; None: nobody knows.
+
+    Parameters
+    ----------
+    job, arch
+        What is trained.
+    layout
+        Layouts, as arrays.
+    kind
+        Of device: gpu | tpu ...
+    """
+    masks = [
+        can(software, layout) & _JOINED[software.name](arch, layout)
+        for software in SOFTWARE.values()
+        if kind in software.kinds and software.name in _JOINED
+    ]
+    return np.any(masks, axis=0) if masks and job.lora is None else None
+
+
+def open_advised(
+    job: TrainingJob, able: Any, dp: Any, ep: Any, pp: Any, devices: Any, kind: str, slice_devices: int
+) -> Any:
+    """Mask of the layouts that are advised among those that some program has; all count where none has any.
+
+    On the torus of a slice of TPUs sharded data parallelism and tensor parallelism are what is advised ("How to Scale
+    Your Model", Austin et al. 2025, on training): unless the job fixes `pp`, a pipeline lies between slices, or over as
+    many chips there is nothing else.
+
+    Parameters
+    ----------
+    job
+        What is trained.
+    able
+        (n,) mask of `open_can`, or None.
+    dp, ep, pp, devices
+        (n,) degrees of parallelism and devices of each layout.
+    kind
+        Of device: gpu | tpu ...
+    slice_devices
+        Of one shape, which is a slice where devices are TPUs.
+    """
+    mask = np.full(np.shape(devices), True)
+    if able is not None:
+        joined = able & joins_slices(dp, ep, pp, np.maximum(devices // slice_devices, 1))
+        mask = joined if joined.any() else mask
+    if kind != "tpu" or _fixes(job, "pp"):
+        return mask
+    inside = (pp > 1) & (devices <= slice_devices)
+    return mask & ~(inside & np.isin(devices, devices[mask & ~inside]))
+
+
+def adapters_can(job: TrainingJob, layout: Layout) -> Any:
+    """Mask of the layouts in which some program of the table trains the adapters of a job.
+
+    Parameters
+    ----------
+    job
+        What its frozen weights are kept in, and whether it fixes `tp`.
+    layout
+        Layouts, as arrays.
+    """
+    masks = [can(software, layout) for software in SOFTWARE.values() if software.bases]
+    return np.any(masks, axis=0) & _cuts_base(job, layout)
+
+
+def _cuts_base(job: TrainingJob, layout: Layout) -> Any:
+    """Mask of the layouts that frozen weights can be cut for; of a job that fixes `tp`, all.
+
+    Packed ones are shared out by ZeRO or FSDP (PEFT, "DeepSpeed" and "Fully Sharded Data Parallel", read on
+    2026-11-28); for tensor parallelism nothing of the kind is documented.
+    """
+    whole = job.lora is None or job.lora.base not in PACKED
+    return (np.asarray(layout.tp) == 1) | (whole or _fixes(job, "tp"))
+
+
+def _fixes(job: TrainingJob, size: str) -> bool:
+    return job.layout is not None and size in job.layout.sizes
+
+
+def _joined_by_maxtext(arch: Architecture, layout: Layout) -> Any:
+    """Mask of the layouts that MaxText's rules between sizes allow on one slice: what `_of_maxtext` says in words."""
+    dp, pp, vpp, ep = (np.asarray(size) for size in (layout.dp, layout.pp, layout.vpp, layout.ep))
+    passes = np.asarray(layout.global_batch) // (dp * np.asarray(layout.micro_batch))
+    apart = (ep == 1) | (np.asarray(layout.sharding) != STAGES.index("zero-1"))
+    mask = equal_stages(arch.layer_count, pp, vpp) & whole_rounds(passes, pp) & experts_take_replicas(dp, ep)
+    return mask & apart
+
+
+_JOINED: Mapping[str, Callable[[Architecture, Layout], Any]] = MappingProxyType({"maxtext": _joined_by_maxtext})
