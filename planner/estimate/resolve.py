@@ -20,7 +20,7 @@ from planner.equations.rules import optimizer_steps, tokens_per_step
 from planner.estimate.bands import ErrorBand, error_band, kind_of_job
 from planner.estimate.device_constants import fitted_on, step_constants
 from planner.estimate.engines import engine_rules
-from planner.estimate.frameworks import COUNTS_AS
+from planner.estimate.frameworks import COUNTS_AS, named_framework
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.resolve_run import run_spec
@@ -97,7 +97,7 @@ def training_spec(
         cross_entropy=job.stack.cross_entropy,
         allocator=job.stack.allocator,
         critical_batch_tokens=job.critical_batch_tokens,
-        framework=COUNTS_AS.get(job.framework or "", job.framework),
+        framework=framework_of(job),
         measured_mfu=measured,
         tier=tier,
         offload=job.offload or (),
@@ -110,6 +110,17 @@ def training_spec(
         progress_tokens=job.progress_tokens or 0.0,
         confidence=job.confidence_share,
     )
+
+
+def framework_of(job: TrainingJob) -> str | None:
+    """What a job is predicted by, where it says so: a row of `planner.estimate.frameworks`, or a word of its own.
+
+    Adapters that are left open are predicted by the Hugging Face Trainer: the programs that train them stand on it, and
+    nearly all rows of adapters were measured in it.
+    """
+    if job.lora is not None and named_framework(job.framework) is None:
+        return "hf"
+    return COUNTS_AS.get(job.framework or "", job.framework)
 
 
 def predicted_step_s(arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machine) -> NDArray[np.float64]:

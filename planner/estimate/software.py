@@ -17,7 +17,7 @@ from planner.carriers import dataclass
 from planner.catalog.model import Device, Shape
 from planner.estimate.frameworks import planned_framework
 from planner.estimate.layout import ENDS, equal_chunks
-from planner.estimate.resolve import sequence_length_of
+from planner.estimate.resolve import framework_of, sequence_length_of
 from planner.estimate.software_models import MEGATRON_FAMILIES, maxtext_model, titan_flavor
 from planner.scenario.schema import TrainingJob
 
@@ -189,7 +189,8 @@ def closest(asked: Asked) -> tuple[str, Lack]:
 
 def _foreseen_first(asked: Asked) -> list[str]:
     stage = STAGES.index(asked.layout.sharding)
-    row = planned_framework(asked.job.framework, "tpu" if asked.kind == "tpu" else "gpu", asked.family, stage).name
+    given = framework_of(asked.job)
+    row = planned_framework(given, "tpu" if asked.kind == "tpu" else "gpu", asked.family, stage).name
     return sorted(SOFTWARE, key=lambda name: row not in SOFTWARE[name].predicted)  # which keeps the order of equals
 
 

@@ -14,6 +14,7 @@ from planner.catalog.model import Catalog
 from planner.equations.rules import critical_batch_token_factor
 from planner.errors import InputError
 from planner.estimate.frameworks import planned_framework
+from planner.estimate.resolve import framework_of
 from planner.export.cells import above_zero, date, if_any, real, whole
 from planner.export.launch import (
     Group,
@@ -254,9 +255,10 @@ def _training_launch(
         recompute=split["recompute"],
     )
     sequence_length, stage = whole(demand["sequence_length"]), SHARDING.index(split["sharding"])
+    given = framework_of(job)
     return TrainingLaunch(
         job=job,
-        software=planned_framework(job.framework, machine.device_kind, machine.family, stage).name,
+        software=planned_framework(given, machine.device_kind, machine.family, stage).name,
         token_factor=_token_factor(job, layout.global_batch_sequences * sequence_length),
         jobs=whole(row["jobs"]),
         layout=layout,

@@ -20,7 +20,7 @@ from planner.equations.communication import LINK_EFFICIENCY
 from planner.equations.ownership import HOURS_PER_YEAR
 from planner.estimate.bill import Bill, bill_of
 from planner.estimate.frameworks import planned_framework
-from planner.estimate.resolve import ADAPTER_BATCH_SEQUENCES, DEFAULT_BATCH_TOKENS
+from planner.estimate.resolve import ADAPTER_BATCH_SEQUENCES, DEFAULT_BATCH_TOKENS, framework_of
 from planner.estimate.serving import TEXTBOOK
 from planner.estimate.software import SOFTWARE, asked_on, closest
 from planner.estimate.training import activations_known
@@ -163,8 +163,8 @@ def _software(candidates: Candidates, workloads: Sequence[Workload], row: Traini
     """The software whose kernels and overlap a step time is predicted with."""
     name = next(one["name"] for one in workloads if any(mine is row for mine in one["allocations"]))
     question = candidates.questions[name]
-    given = question.job.framework if isinstance(question, TrainingQuestion) else None
     device, stage = candidates.catalog.devices[row["device"]], SHARDING.index(row["layout"]["sharding"])
+    given = framework_of(question.job) if isinstance(question, TrainingQuestion) else None
     software = planned_framework(given, "tpu" if device.kind == "tpu" else "gpu", device.family, stage).name
     return f"{name}: software as {software} does by default"
 
