@@ -417,7 +417,7 @@ def _catalog(held: Session, folder: str, until: str) -> Catalog:
     own = OwnPrices.from_flags(held.catalog.own_prices, held.scenario.rates)
     if until and own.until:
         raise UsageError.of("two-dates", f"prices of which day? {own.until} and {until}", hint="leave --prices out")
-    path = None if folder == DEFAULT else folder or held.catalog.path
+    path = None if folder == DEFAULT else folder or held.catalog.named or None
     return load_priced(path, replace(own, until=until or own.until))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from planner.catalog.model import Catalog
 
-NOT_CONTENT = ("path", "digest", "aliases", "own_prices")
+NOT_CONTENT = ("path", "digest", "aliases", "own_prices", "named")
 _GETTERS: dict[type[Any], Callable[[object], tuple[object, ...]]] = {}
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 

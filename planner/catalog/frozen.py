@@ -60,7 +60,7 @@ def read_frozen(path: StrPath) -> Catalog:
     name, text = str(path), read_text(path)
     document = _document(name, text)
     stated = document.pop("sha256", None)
-    made = {"path": name, "digest": "", "aliases": {}, "own_prices": []}
+    made = {"path": name, "digest": "", "aliases": {}, "own_prices": [], "named": ""}
     try:
         catalog: Catalog = from_plain(Catalog, document | made)
     except PlainError as error:

@@ -6,6 +6,7 @@ A folder stands alone, or `extends:` another catalog: then it holds only what it
 from __future__ import annotations
 
 import dataclasses
+import os
 from functools import lru_cache
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def load_catalog(path: StrPath | None = None, *, prices_until: str = "") -> Cata
     if path is None:
         shipped = data_folder("hardware")
         return _known(shipped, prices_until, stamps_of(shipped))
-    return _loaded(Path(path), prices_until)
+    return dataclasses.replace(_loaded(Path(path), prices_until), named=os.fspath(path))
 
 
 @lru_cache(maxsize=4)

@@ -327,6 +327,7 @@ class Catalog:
     capacities: Mapping[tuple[str, str], Capacity] = field(default_factory=dict)  # by kind of provider and family
     training_stacks: Mapping[str, float] = field(default_factory=dict)  # software stack -> time over a tuned one's
     own_prices: tuple[str, ...] = ()  # flags of the prices on top of the files: "--price h100-sxm=$2.50/h"; no content
+    named: str = ""  # the folder or file as it was named; empty: none was, and it is the one that ships; no content
 
     def stock_of(self, provider: str, device: str) -> Capacity | None:
         """What one may expect on demand of a provider in one region, of a device; None where nobody says."""

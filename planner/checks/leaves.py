@@ -203,6 +203,7 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     ("provenance", HELD, "columns:int columns_pruned:int"),
     ("provenance", RECOMPUTED, "prices_as_of:str"),
     ("provenance.catalog", HELD, "name:str as_of:str sha256:str own_prices.*:str"),
+    ("provenance.catalog", TOLD, "hardware:str"),  # what it holds, sha256 says
     ("provenance.facts.*", HELD, "subject:str fact:str value:str source:str as_of:str status:str"),
     ("uncertainty", RECOMPUTED, "expected_usd:float? at_risk_usd:float?"),
     ("uncertainty", SOLVED, "bound_usd:float?"),
@@ -240,7 +241,7 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     ("others.previous", HELD, "changes.*.workload:str changes.*.offer:str"),
     ("others.previous", RECOMPUTED, "changed_nodes:int changes.*.before:int changes.*.after:int"),
     ("others.previous", RECOMPUTED, "cheapest_microusd:int? cheapest_usd:float? staying_usd:float?"),
-    ("others.previous", TOLD, "sha256:str share:float? move_usd:float?"),  # what was asked, of a file not at hand
+    ("others.previous", TOLD, "sha256:str file:str share:float? move_usd:float?"),  # asked of a file not at hand
     ("others.previous", SOLVED, "proven:bool"),
 )
 NESTED = ("uncertainty.cases.*.plan",)  # plans within a plan, of the same leaves

@@ -66,8 +66,9 @@ def explain(
     anew = anew or (plan is None and any(further.values()))
     plan = plan_or_scenario(plan, anew=anew)
     with on_time(deadline):
-        if not is_scenario(plan) and any(further.values()) and not any((*asked.values(), allow_suspect)):
-            document, code, answers = _asked_again(frame, plan, further, workload, deadline)
+        if not is_scenario(plan) and any(further.values()) and not any((settings, case, allow_suspect)):
+            given = {"hardware": hardware, **own_prices}
+            document, code, answers = _asked_again(frame, plan, given, further, workload, deadline)
         elif is_scenario(plan):
             asked |= {"allow_suspect": allow_suspect, "deadline": deadline}
             document, code, answers = _solved(frame, plan, further, workload, **asked)
@@ -122,7 +123,12 @@ def _solved(
 
 
 def _asked_again(
-    frame: Frame, plan: str, further: dict[str, Any], workload: str | None, deadline: Deadline | None
+    frame: Frame,
+    plan: str,
+    given: dict[str, Any],
+    further: dict[str, Any],
+    workload: str | None,
+    deadline: Deadline | None,
 ) -> tuple[PlanDocument, int, dict[str, Any]]:
     """A plan file, whose question is listed again but not solved again, and the answers to what else is asked."""
     from planner.api.checking import allows_suspect, looked_at, scenario_in
@@ -131,7 +137,7 @@ def _asked_again(
     from planner.plan.reading import read_plan
 
     document = read_plan(plan)
-    _, catalog = fresh(frame, document, hardware=None, allow_stale=False)
+    _, catalog = fresh(frame, document, **given, allow_stale=False)
     with frame.progress(f"listing the ways of {document['name']}"):
         checked = looked_at(document, catalog)
         document = told(frame, checked)

@@ -109,14 +109,14 @@ def _others(best: int, within: str | None, previous: str | None, move_cost: str 
     from planner.plan.reading import read_plan
 
     money = None if move_cost is None else money_of(move_cost, "--move-cost")
-    asked["previous"] = Previous(document=read_plan(previous), share=share or 0.0, move_microusd=money)
+    asked["previous"] = Previous(document=read_plan(previous), share=share or 0.0, move_microusd=money, file=previous)
     return asked
 
 
 def _advice(frame: Frame, session: Any, plan: Any) -> list[tuple[str, ...]]:
     """What would save money, with the command, and that more was left untried; Ctrl-C leaves it out."""
     from planner.api.advising import UNTRIED, advice, command
-    from planner.report.screen_words import asking
+    from planner.report.commands import asking
 
     try:
         with frame.progress("looking for savings"):

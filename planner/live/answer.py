@@ -24,6 +24,7 @@ from planner.report import compare_words, screen
 from planner.report import plan_words as words
 from planner.report import screen_words as said
 from planner.report.chart import draw
+from planner.report.commands import asking
 from planner.report.escape import terminal
 from planner.report.html.memory import memory_figure, memory_table
 from planner.report.html.sheet import templates
@@ -108,7 +109,7 @@ class Views:
             "tone": "bad" if document["infeasible"] else tone,
             "badge": _badge(answer),
             "total": total_of(document),
-            "command": terminal(said.asking(document)),
+            "command": terminal(asking(document)),
         }
 
     def _since(self, answer: Answer, desk: Desk, before: Changes | None) -> list[tuple[str, list[str]]]:

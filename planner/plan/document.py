@@ -15,6 +15,7 @@ from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
+from planner.plan.made_with import catalog_used
 from planner.plan.named import idle_warnings, named_of, network_warnings
 from planner.plan.notes.assumptions import assumptions_of, facts_of, notes_of, warnings_of
 from planner.plan.parts import most_devices, rows_of, spent_on
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from planner.plan.model.bought import Bought, SharedNodesRow
     from planner.plan.model.fleet import FleetFigures, ServingAllocation
     from planner.plan.model.others import Certificate, Infeasible, Reason, Rejected, Simulated, SingleKind
-    from planner.plan.model.plan import CatalogUsed, PlanDocument, Provenance, Status, Summary
+    from planner.plan.model.plan import PlanDocument, Provenance, Status, Summary
     from planner.plan.model.workloads import Allocation, Workload
 
 SCHEMA: Final = "plan/result/v1"
@@ -305,12 +306,9 @@ def _provenance(
     catalog = candidates.catalog
     priced = [*(row for workload in workloads for row in workload["allocations"]), *bought["contracts"]]
     dates = {row["price_as_of"] for row in priced if row["price_as_of"]}
-    used: CatalogUsed = {"name": catalog.name, "as_of": catalog.as_of, "sha256": catalog.digest}
-    if catalog.own_prices:
-        used["own_prices"] = list(catalog.own_prices)
     return {
         "planner": __version__,
-        "catalog": used,
+        "catalog": catalog_used(catalog, candidates.scenario),
         "prices_as_of": min(dates) if dates else "",
         "solver": solution.solver,
         "modelling": solution.modelling,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from planner.catalog.model import Catalog
 from planner.catalog.own_prices import OwnPrices, load_priced
@@ -14,6 +15,19 @@ from planner.scenario.load import parse_scenario
 from planner.scenario.schema import Scenario
 from planner.units import NO_RATES
 
+if TYPE_CHECKING:
+    from planner.plan.model.plan import CatalogUsed
+
+
+def catalog_used(catalog: Catalog, scenario: Scenario) -> CatalogUsed:
+    """What documents say of the catalog that they were made with: enough to find it again, and to know it."""
+    used: CatalogUsed = {"name": catalog.name, "as_of": catalog.as_of, "sha256": catalog.digest}
+    if catalog.own_prices:
+        used["own_prices"] = list(catalog.own_prices)
+    if catalog.named and catalog.named != scenario.hardware.catalog:
+        used["hardware"] = catalog.named
+    return used
+
 
 def catalog_of_plan(
     plan: Mapping[str, Any],
@@ -22,9 +36,10 @@ def catalog_of_plan(
     prices: Iterable[str] | None = None,
     price: Iterable[str] | None = None,
 ) -> Catalog:
-    """The catalog of a plan: its scenario's own or the packaged one, at the prices that the plan says it was given.
+    """The catalog of a plan: the one that was named for it, its scenario's own or the packaged one, at its own prices.
 
-    Whether it still is what it was, its digest tells.
+    A folder that was named is read where it lies in the working folder, as what plans name is, unless that was
+    allowed. Whether the catalog still is what it was, its digest tells.
 
     Parameters
     ----------
@@ -47,7 +62,27 @@ def catalog_of_plan(
         own = OwnPrices.from_flags(_recorded(plan), rates)
         for file in own.files:
             _demand_inside(file)
+    if hardware is None and (named := hardware_of(plan)) and not outside(named):
+        hardware = named
     return load_priced(hardware or (scenario.hardware.catalog if scenario is not None else None), own)
+
+
+def hardware_of(plan: Mapping[str, Any]) -> str:
+    """The folder or file that was named for a plan in place of its scenario's own catalog; "" where none was."""
+    try:
+        named = plan["provenance"]["catalog"].get("hardware", "")
+    except (LookupError, TypeError, AttributeError):
+        return ""
+    return named if isinstance(named, str) else ""
+
+
+def outside(path: str) -> bool:
+    """Whether a path that a plan names is not followed: it leads out of the working folder, or to nothing."""
+    try:
+        demand_inside(".", path)
+        return not Path(path).exists()
+    except (InputError, OSError, ValueError):
+        return True
 
 
 def _demand_inside(file: str) -> None:

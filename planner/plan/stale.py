@@ -9,6 +9,7 @@ from typing import Any
 from planner.catalog.model import Catalog
 from planner.errors import InputError, Place, Problem
 from planner.files import demand_inside
+from planner.plan.made_with import hardware_of
 from planner.scenario.load import load_scenario, parse_scenario
 from planner.scenario.schema import Scenario
 from planner.scenario.shipped import is_shipped
@@ -59,7 +60,7 @@ def stale_problems(plan: Mapping[str, Any], catalog: Catalog, scenario: Scenario
                 f"the catalog changed since this plan was made: it was {made_with['name']} {made_with['as_of']} "
                 f"(sha256 {made_with['sha256'][:8]}…), it is {catalog.name} {catalog.as_of} "
                 f"(sha256 {catalog.digest[:8]}…)",
-                hint="or name the catalog that it was made with: --hardware DIR",
+                hint=f"or name the catalog that it was made with: --hardware {hardware_of(plan) or 'DIR'}",
             )
         )
     return found

@@ -35,6 +35,7 @@ class Lines:
     lines: tuple[str, ...]
     strong_first: bool = False
     folded: bool = False
+    commands: bool = False  # some end in commands that are to be typed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

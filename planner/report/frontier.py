@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 
 from planner import units
 from planner.plan.model.frontier import FrontierDocument, FrontierPoint, SweepTold
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Headline, Lines, columns, warned
+from planner.report.commands import asking_at_loosest
 from planner.report.frontier_chart import frontier_chart
 from planner.report.html.sheet import render_sheet
 from planner.report.plan_words import rented_as
@@ -84,9 +84,8 @@ def _headline(document: FrontierDocument, elapsed_s: float | None) -> Block:
         whatever = f", whatever the {sweep['over']}"
         most = whatever if sweep["high"] is None else f" at a {sweep['over']} of {shown_limit(document, sweep['high'])}"
         text_ = f"nothing meets every limit{most} (proven{seconds})"
-        settings = [f"--set {shlex.quote(setting)}" for setting in sweep.get("loosest", ())]
-        asking = " ".join(["plan solve with", *settings]) if settings else "plan solve"
-        return Headline(word="INFEASIBLE", text=text_, right=(f"{asking} says why",), tone="bad")
+        why = f"why: {asking_at_loosest(document)}"
+        return Headline(word="INFEASIBLE", text=text_, right=(why,), tone="bad")
     if not count:
         return Headline(word="NO PLAN", text=f"{document['status']}: no point was found{seconds}", tone="bad")
     proven = "proven" if document["complete"] else "not all proven, or not all"

@@ -14,6 +14,7 @@ from planner.report import band_words as bands
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
 from planner.report.blocks import Advice, Block, Grid, Headline, Items, Lines, Said, columns, is_empty, unfolded
+from planner.report.commands import next_steps
 from planner.report.elsewhere_words import elsewhere_lines
 from planner.report.others_view import others_blocks
 from planner.report.schedule_view import schedule_blocks
@@ -326,9 +327,6 @@ def infeasible_blocks(document: PlanDocument, facts: Infeasible) -> list[Block]:
 def _footer(document: PlanDocument, saved: str, launch: str) -> Block:
     if not saved:
         return Lines(lines=())
-    following = [f"plan explain {saved} --rejected"]
-    if _allocations(document):
-        following = [f"plan explain {saved}", f"plan report {saved} -o html"]
-        following += [f"plan export {launch} {saved}"] if launch else []
-    first, *others = following
-    return Lines(lines=(f" Saved {saved}", f" Next: {first}", *(f"       {line}" for line in others)))
+    first, *others = next_steps(document, saved, launch, planned=bool(_allocations(document)))
+    told = (f" Saved {saved}", f" Next: {first}", *(f"       {line}" for line in others))
+    return Lines(lines=told, commands=True)

@@ -16,6 +16,7 @@ from planner.report import screen_words as said
 from planner.report import serving_words as serving
 from planner.report import text
 from planner.report.blocks import Advice, Block, Cards, Lines, Said
+from planner.report.commands import asking, next_steps
 from planner.report.others_view import others_blocks
 from planner.report.plan_view import plan_title
 from planner.report.uncertain_view import uncertain_blocks
@@ -200,13 +201,13 @@ def ways_out_said(document: PlanDocument, facts: Infeasible) -> Said:
         cost = "" if way["cost_microusd"] is None else f", then {words.money(document, way['cost_microusd'])}"
         sure = "" if way["proven"] else " (not proven the least)"
         rows.append(
-            (f"{limit_name(document, way['limit'])}: {change(way)}{cost}{sure}", f"{said.asking(document)} {how(way)}")
+            (f"{limit_name(document, way['limit'])}: {change(way)}{cost}{sure}", f"{asking(document)} {how(way)}")
         )
     together = facts["combined"]
     if together and not alone:
         texts = [f"{limit_name(document, one['limit'])}: {change(one)}" for one in together["changes"]]
         cost = f", then {words.money(document, together['cost_microusd'])}"
-        command = " ".join([said.asking(document), *(how(one) for one in together["changes"])])
+        command = " ".join([asking(document), *(how(one) for one in together["changes"])])
         rows.append(("; ".join(texts) + cost, command))
     return Said(mark=">", rows=rows, tone="good", most_lines=2)
 
@@ -235,14 +236,13 @@ def _in_the_way(document: PlanDocument, facts: Infeasible) -> Said:
 
 def _last(document: PlanDocument, saved: str, launch: str) -> Block:
     """What stands behind it, and what to type next."""
-    whole = said.asking(document, "solve", "-v")
+    whole = asking(document, "solve", "-v")
     lines = [f"{said.assumptions(document)}; all of it: {whole}".removeprefix("; ")]
     if not saved:
-        return Lines(lines=tuple(lines))
-    following = [f"plan explain {saved} --rejected"]
-    if any(rows_of(workload) for workload in document["workloads"]):
-        following = [f"plan explain {saved}", f"plan report {saved} -o html"]
-        following += [f"plan export {launch} {saved}"] if launch else []
-    following.append(said.asking(document, "live"))
+        return Lines(lines=tuple(lines), commands=True)
+    planned = any(rows_of(workload) for workload in document["workloads"])
+    following = next_steps(document, saved, launch, planned=planned)
+    following.append(asking(document, "live"))
     first, *others = following
-    return Lines(lines=(*lines, f"Saved {saved}", f"Next: {first}", *(f"      {line}" for line in others)))
+    told = (*lines, f"Saved {saved}", f"Next: {first}", *(f"      {line}" for line in others))
+    return Lines(lines=told, commands=True)

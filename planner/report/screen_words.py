@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from planner.plan.model.rows import TrainingAllocation
     from planner.plan.model.workloads import Allocation, ServingWorkload, TrainingWorkload, Workload
 
-SHIPPED = "shipped:"
 _FEW = 3
 _LITTLE = 0.1  # of the cost: so much more for one kind of device is worth a word
 _AXES = {"dp": "data", "tp": "tensor", "pp": "pipeline", "vpp": "virtual stages", "cp": "context", "ep": "expert"}
@@ -65,17 +63,6 @@ def _spelled(part: str, of_tpu: bool) -> str:
     if _MODEL.fullmatch(part):
         return part if of_tpu else part.upper()
     return ""
-
-
-def asking(document: PlanDocument, verb: str = "solve", *more: str) -> str:
-    """The command that asks the same question, with more options: "plan solve llama --set ..."."""
-    parts = ["plan", verb, str(document["scenario_file"]).removeprefix(SHIPPED)]
-    parts += ["--case", document["case"]] if document["case"] else []
-    for setting in document.get("settings", ()):
-        parts += ["--set", setting]
-    for flag in document["provenance"]["catalog"].get("own_prices", ()):
-        parts += flag.split(" ", 1)
-    return shlex.join([*map(str, parts), *more])
 
 
 def decided(document: PlanDocument) -> str:

@@ -13,6 +13,9 @@ from planner.report.blocks import Block, Cards, Grid, Headline, Items, Lines, Sa
 NARROWEST, WIDEST = 80, 120
 _GAP = 2
 _SHORTEST_BAR, _LONGEST_BAR = 12, 54
+_TOLD = re.compile(r"\b(plan (?:solve|live|explain|report|export)) ")  # where a command begins that is told
+_SHELL_WORDS = re.compile(r"""(?:--[a-z-]+\ (?!-))?(?:[^\s'"]|'[^']*'|"[^"]*")+""")  # an option with its value
+_GOES_ON = " \\"  # at the end of a line, for a shell
 _CODES = {"bold": "1", "dim": "2", "bad": "31", "good": "32", "fair": "33"}
 
 
@@ -79,7 +82,7 @@ def _headline(block: Headline, width: int, style: Style) -> list[str]:
         indent = max(indent, min(62, width - max(map(cells, right))))
         rest = [" " * indent + line for line in right[1:]]
         return [first + " " * (indent - cells(left)) + style(right[0], "bold"), *rest]
-    folded = [piece for line in right for piece in wrap(line, width, indent="  ", hanging="    ")]
+    folded = [piece for line in right for piece in wrap_command(line, width, indent="  ", hanging="    ")]
     return [*_restyled(wrap(left, width, hanging="  "), block, style), *folded]
 
 
@@ -91,7 +94,8 @@ def _restyled(lines: list[str], block: Headline, style: Style) -> list[str]:
 def _lines(block: Lines, width: int, style: Style) -> list[str]:
     drawn = []
     for number, line in enumerate(block.lines):
-        pieces = wrap(escape.terminal(line), width, hanging="  ")
+        cut = wrap_command if block.commands and _TOLD.search(line) else wrap
+        pieces = cut(escape.terminal(line), width, hanging="  ")
         drawn += [style(piece, "bold") if block.strong_first and number == 0 else piece for piece in pieces]
     return drawn
 
@@ -126,7 +130,7 @@ def _said(block: Said, width: int, style: Style) -> list[str]:
         if block.most_lines and len(lines) > block.most_lines:
             lines = [*lines[: block.most_lines - 1], _shortened(lines[block.most_lines - 1], width - 2)]
         drawn += [f"{style(block.mark, 'bold', block.tone) if not n else ' '} {line}" for n, line in enumerate(lines)]
-        drawn += ["  " + line for command in commands for line in wrap(escape.terminal(command), width - 2)]
+        drawn += [line for one in commands for line in wrap_command(escape.terminal(one), width, indent="  ")]
     return drawn
 
 
@@ -243,6 +247,34 @@ def wrap(text: str, width: int, *, indent: str = "", hanging: str = "") -> list[
             lines.append(prefix + head)
             prefix = hanging
     return [*lines, prefix + line]
+
+
+def wrap_command(text: str, width: int, *, indent: str = "", hanging: str = "  ") -> list[str]:
+    """Lines of a command, or of a sentence that ends in one, that a shell takes as one command when they are copied.
+
+    Where it is broken a backslash says that it goes on, and what stands in quotes is not broken unless it must be.
+
+    Parameters
+    ----------
+    text, width, indent, hanging
+        As for `wrap`; hanging begins each line after the first, beside the indentation.
+    """
+    told = _TOLD.search(text)
+    plain = wrap(text, width, indent=indent, hanging=indent + hanging)
+    if told is None or plain[-1].endswith(text[told.start() :]):
+        return plain
+    prefix, room = indent + hanging, width - len(_GOES_ON)
+    *lines, line = wrap(text[: told.start()] + told[1].replace(" ", "_"), room, indent=indent, hanging=prefix)
+    line = line.removesuffix(told[1].replace(" ", "_")) + told[1]  # the name of a command stays in one line
+    for pair in _SHELL_WORDS.findall(text[told.end() :]):
+        for word in [pair] if cells(prefix + pair) <= room else pair.split(" ", 1) if pair[0] == "-" else [pair]:
+            if cells(f"{line} {word}") <= room:
+                line += f" {word}"
+                continue
+            lines.append(line + _GOES_ON)
+            *cut, line = wrap(word, room, indent=prefix)
+            lines += cut
+    return [*lines, line]
 
 
 def _cut(text: str, width: int) -> tuple[str, str]:

@@ -100,13 +100,25 @@ def find_scenario(given: StrPath) -> Found:
     if not is_name(name):
         return Found(path=name, file=name)
     if not name.startswith(PREFIX):
-        for own in (f"{name}.yaml", f"{name}.yml"):
-            if _is_there(own):
-                return Found(path=own, file=own)
+        own = _own(name)
+        if own:
+            return Found(path=own, file=own)
     name = name.removeprefix(PREFIX)
     if name not in shipped_names():
         raise _unknown(name)
     return Found(path=str(_path_of(name)), file=PREFIX + name)
+
+
+def name_here(file: str) -> str:
+    """How a scenario is named on a command line of this folder: one that ships by its name alone where that is clear.
+
+    Parameters
+    ----------
+    file
+        As plans write it.
+    """
+    name = file.removeprefix(PREFIX)
+    return name if name == file or (is_name(name) and not _own(name)) else file
 
 
 def is_shipped(file: str) -> bool:
@@ -119,6 +131,11 @@ def folder_of(file: str) -> str:
     if file.startswith(PREFIX):
         return str(data_folder(_FOLDER))
     return os.path.dirname(file)  # noqa: PTH120 - "" for a bare name, not "."
+
+
+def _own(name: str) -> str:
+    """The file of this folder that a name means; "" where there is none."""
+    return next((own for own in (f"{name}.yaml", f"{name}.yml") if _is_there(own)), "")
 
 
 def _path_of(name: str) -> Path:

@@ -8,7 +8,8 @@ from typing import Any, cast
 from planner import __version__
 from planner.catalog.model import Catalog
 from planner.plan.document import digest_of
-from planner.plan.model.plan import CatalogUsed, Status
+from planner.plan.made_with import catalog_used
+from planner.plan.model.plan import Status
 from planner.scenario.schema import Scenario
 from planner.sweeps.axes import Axis
 from planner.sweeps.borders import Border, is_answer
@@ -38,9 +39,6 @@ def sweep_document(
         Of each question what standing still costs, where days are varied.
     """
     rows = [row for _, _, row in asked]
-    used = CatalogUsed(name=catalog.name, as_of=catalog.as_of, sha256=catalog.digest)
-    if catalog.own_prices:
-        used["own_prices"] = list(catalog.own_prices)
     document: SweepDocument = {
         "schema": "plan/sweep/v1",
         "status": _status(rows),
@@ -60,7 +58,7 @@ def sweep_document(
             "without_answer": sum(row["cost_microusd"] is None and row["status"] != "infeasible" for row in rows),
         },
         "currency": "USD",
-        "provenance": {"planner": __version__, "catalog": used, "options": options},
+        "provenance": {"planner": __version__, "catalog": catalog_used(catalog, scenario), "options": options},
         "scenario": scenario.resolved,
         "scenario_file": scenario.file,
         "case": scenario.case,

@@ -41,7 +41,7 @@ def test_a_screen_is_short_and_narrow(name: str) -> None:
 def test_what_to_type_next_names_the_page_of_the_same_question(name: str) -> None:
     asked = {**plan_named(name), "settings": ["hardware.allow=['h100-*']"], "case": None}
     text = render_first(asked, "table", saved="a.plan.json")
-    following = " ".join(text.partition("Next: ")[2].split())
+    following = " ".join(text.partition("Next: ")[2].replace("\\\n", "").split())
     assert following.endswith(
         shlex.join(["plan", "live", asked["scenario_file"], "--set", "hardware.allow=['h100-*']"])
     )

@@ -10,6 +10,7 @@ from planner.analysis.frontier.points import BROKEN_OFF, Sweep, front
 from planner.candidates.search import Candidates
 from planner.optimize.options import SolverOptions
 from planner.plan.document import digest_of
+from planner.plan.made_with import catalog_used
 from planner.plan.model.frontier import FrontierDocument, FrontierPoint, Record, SweepTold, Unit
 from planner.plan.model.plan import Status
 from planner.plan.parts import said_of
@@ -39,7 +40,7 @@ def frontier_document(
     own
         The limit that the scenario itself sets: s, micro-USD or mg; None = none.
     loose
-        Settings of the question at the loosest limit.
+        Settings of the question at the loosest limit, those that it was asked with among them.
     """
     scenario, kept = candidates.scenario, front(records)
     points = [_point(record, sweep) for record in kept]
@@ -62,11 +63,7 @@ def frontier_document(
         "currency": "USD",
         "provenance": {
             "planner": __version__,
-            "catalog": {
-                "name": candidates.catalog.name,
-                "as_of": candidates.catalog.as_of,
-                "sha256": candidates.catalog.digest,
-            },
+            "catalog": catalog_used(candidates.catalog, scenario),
             "solver": options["solver"],
             "gap": options["gap"],
             "seed": options["seed"],

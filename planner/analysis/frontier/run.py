@@ -52,7 +52,7 @@ def run_sweep(
     points = Points(candidates, sweep, asked)
     with nullcontext() if elsewhere is None else elsewhere(points) as beside:
         records = sweep_points(points, journal, beside)
-    own, loose = own_limit(scenario, sweep), loosest_settings(scenario, sweep)
+    own, loose = own_limit(scenario, sweep), [*scenario.settings, *loosest_settings(scenario, sweep)]
     return frontier_document(candidates, sweep, records, options, own, loose)
 
 

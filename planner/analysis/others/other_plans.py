@@ -290,6 +290,7 @@ class Previous:
     document: PlanDocument
     share: float = 0.0
     move_microusd: int | None = None
+    file: str = ""  # where it was read; empty: nobody says
 
 
 @dataclass(slots=True, kw_only=True)
@@ -396,7 +397,7 @@ def previous_document(staying: Staying, document: PlanDocument) -> others.Previo
         if before.get(key, 0) != after.get(key, 0)
     ]
     move = staying.previous.move_microusd
-    return {
+    told: others.Previous = {
         "sha256": staying.previous.document.get("sha256", ""),
         "share": staying.previous.share if move is None else None,
         "move_usd": None if move is None else usd(move),
@@ -407,3 +408,6 @@ def previous_document(staying: Staying, document: PlanDocument) -> others.Previo
         "cheapest_usd": None if best is None else usd(best),
         "staying_usd": None if best is None or cost is None else usd(cost - best),
     }
+    if staying.previous.file:
+        told["file"] = staying.previous.file
+    return told

@@ -9,6 +9,7 @@ from planner.analysis.reserve.model import BreakEven, ReserveDocument, Term, Tog
 from planner.candidates.offers import usable_offers
 from planner.catalog.model import Catalog, Offer
 from planner.estimate.market import market
+from planner.plan.made_with import catalog_used
 from planner.scenario.schema import Scenario
 from planner.scenario.terms import COMMITMENT_HOURS
 
@@ -99,7 +100,7 @@ def reserve_document(
         "name": scenario.name,
         "title": scenario.title,
         "status": _worst([*(term["status"] for term in terms), *([together["status"]] if together else [])]),
-        "catalog": {"name": catalog.name, "as_of": catalog.as_of, "sha256": catalog.digest},
+        "catalog": catalog_used(catalog, scenario),
         "break_evens": rows,
         "terms": terms,
         "together": together,

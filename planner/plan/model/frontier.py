@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from planner.plan.model.bought import Contract
 from planner.plan.model.others import WorkloadInShort
-from planner.plan.model.plan import Status
+from planner.plan.model.plan import CatalogUsed, Status
 
 Over = Literal["deadline", "budget", "carbon"]
 Against = Literal["cost", "time", "carbon"]
@@ -79,7 +79,7 @@ class SweepTold(TypedDict):
     own: float | None
     """the scenario's own limit"""
     loosest: NotRequired[list[str]]
-    """settings of the plan solve that asks at the loosest limit; frontiers of older versions have none"""
+    """settings of the plan solve that asks at the loosest limit, all of them; frontiers of older versions have none"""
 
 
 class Unchanging(TypedDict):
@@ -90,19 +90,11 @@ class Unchanging(TypedDict):
     cost_microusd: int
 
 
-class CatalogTold(TypedDict):
-    """Which catalog."""
-
-    name: str
-    as_of: str
-    sha256: str
-
-
 class SweepProvenance(TypedDict):
     """What the points were made with."""
 
     planner: str
-    catalog: CatalogTold
+    catalog: CatalogUsed
     solver: str
     gap: float
     seed: int

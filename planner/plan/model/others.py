@@ -313,6 +313,8 @@ class Previous(TypedDict):
     """The plan before: what changes, and what staying costs beside the cheapest plan."""
 
     sha256: str
+    file: NotRequired[str]
+    "where it was read"
     share: float | None
     move_usd: float | None
     changed_nodes: Count

@@ -73,6 +73,8 @@ class CatalogUsed(TypedDict):
     sha256: str
     own_prices: NotRequired[list[str]]
     "flags of prices on top of the files, as --price h100-sxm=$2.50/h; verify repeats them"
+    hardware: NotRequired[str]
+    "the folder or frozen file that was named in place of the scenario's own, or of the one that ships"
 
 
 class Fact(TypedDict):

@@ -7,8 +7,8 @@ from itertools import zip_longest
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.workloads import Workload
 from planner.report import plan_words as words
-from planner.report import screen_words as said
 from planner.report.blocks import Grid, columns
+from planner.report.commands import asking_report
 from planner.report.model import ReportDocument
 
 REASONS = 3
@@ -66,7 +66,7 @@ def budget_share(document: PlanDocument) -> tuple[float, str] | None:
 
 def command(document: PlanDocument) -> str:
     """What makes this page again."""
-    return said.asking(document, "report", "-o", "html")
+    return asking_report(document, "-o", "html")
 
 
 def provenance(document: PlanDocument) -> Grid:
