@@ -256,6 +256,7 @@ def refresh(
     from planner.catalog.load import load_catalog
     from planner.catalog.refresh import read_list, refreshed
     from planner.report.refreshed import render_refreshed
+    from planner.units import counted
 
     catalog, terms = load_catalog(hardware), ListTerms.of(tuple(rate or ()), tax)
     given: dict[str, str] = {"provider": provider, "price_model": price_model, "source": source, **_dates(as_of)}
@@ -263,7 +264,7 @@ def refresh(
     changes = refreshed(found, catalog)
     told = [] if as_of else ["the prices have no date: --as-of says of which day they are"]
     if changes.gone and not whole:
-        told.append(f"{len(changes.gone):,} offers that the lists lack stay; --whole takes them out")
+        told.append(f"{counted(len(changes.gone), 'offer')} that the lists lack stay: --whole takes out what is gone")
     written = _refreshed(found, changes, into, whole, told) if into else []
     view = frame.view(out) | {"written": ", ".join(written), "told": told, "full": frame.verbose > 0}
     frame.emit(render_refreshed(changes, found, output.value, **view), out)

@@ -27,7 +27,7 @@ from planner.plan.rows.place import usd
 from planner.plan.rows.pool_use import on_demand_price
 from planner.plan.rows.run import split_document
 from planner.plan.rows.switched import switched_reasons
-from planner.units import format_duration, format_money, format_number
+from planner.units import counted, format_duration, format_money, format_number
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import Point, ServingAllocation, ServingLayout
@@ -361,11 +361,19 @@ def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task
     return f"no layout on fewer than {shapes} × {row['shape']} both fits the memory and meets the deadline"
 
 
+def users_told(users: float) -> str:
+    """Users, who are whole ones but for shares of one: "728 users"."""
+    return counted(round(users), "user") if users >= 1 else f"{format_number(users)} users"
+
+
 def _load_reason(candidates: Candidates, task: Task, row: ServingAllocation) -> str:
     spare = f" + {row['replicas'] - row['replicas_needed']} spare" if row["replicas"] > row["replicas_needed"] else ""
-    users = f"{format_number(row['users'], 6, apart=True)} users, " if "users" in row else ""
+    needed = row["replicas_needed"]
+    one = needed == 1 and not spare
+    users = f"{users_told(row['users'])}, " if "users" in row else ""
     carried = (
-        f"{row['replicas_needed']}{spare} replicas of {row['devices_per_replica']} × {row['device']} carry {users}"
+        f"{needed}{spare} {'replica' if one else 'replicas'} of {row['devices_per_replica']} × {row['device']} "
+        f"{'carries' if one else 'carry'} {users}"
         f"{format_number(row['planned_requests_per_s'])} requests/s at peak, {row['load_at_peak']:.0%} of what they can"
     )
     if row["point"] is None:
@@ -394,7 +402,8 @@ def _sized_by(point: Point) -> str:
     target = next((one for one in point["targets"] if one["name"] == point["sized_by"]), None)
     if target is None:
         return f"sized by {point['sized_by'].replace('_', ' ')}: {point['batch_limit']:g} sequences at once"
-    return f"sized by {target['name']}, {target['at_confidence_s']:.3g} s of {target['target_s']:.3g} s at this load"
+    held, limit = (format_number(target[name] or 0.0) for name in ("at_confidence_s", "target_s"))
+    return f"sized by {target['name']}, {held} s of {limit} s at this load"
 
 
 def _joint_reasons(chosen: Candidates, listed: Candidates, solution: Solution, task: Task, cost: int) -> list[str]:

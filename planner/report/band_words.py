@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from planner import units
 from planner.plan.parts import rows_of
 from planner.report import plan_words as words
+from planner.units import format_number as number
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Infeasible
@@ -81,10 +82,11 @@ def known_from(row: TrainingAllocation) -> str:
         place = "its family" if band["tag"] == "inherited" else "another family"
         return (
             f"{head}, {band['tag']}: no such job was measured on this device; others of {place} lead to expect "
-            f"an error of {100 * time['median_error']:.2g} % in the median"
+            f"an error of {number(100 * time['median_error'], 2)} % in the median"
         )
     error = (
-        f"{head}: off by {100 * time['median_error']:.2g} % in the median, {100 * time['mean_error']:.2g} % on average"
+        f"{head}: off by {number(100 * time['median_error'], 2)} % in the median, "
+        f"{number(100 * time['mean_error'], 2)} % on average"
     )
     if not time["rows"]:
         return error
@@ -135,7 +137,7 @@ def _margins(document: PlanDocument) -> Iterator[str]:
         return
     extra, at = margins["margins_microusd"], percentile(margins["confidence"])
     cost = document["summary"]["cost_microusd"]
-    share = f" ({100 * extra / cost:.2g} % of the total)" if cost and extra else ""
+    share = f" ({number(100 * extra / cost, 2)} % of the total)" if cost and extra else ""
     cheaper = "nothing: the same plan is best" if not extra else words.money(document, extra) + share
     yield f"deadlines and memory hold at {at}; over holding at p50 the margins cost {cheaper}"
 

@@ -16,6 +16,7 @@ from planner.catalog.regions import region_matches
 from planner.errors import UsageError
 from planner.report import rows as lists
 from planner.report.rows import Field
+from planner.units import counted
 
 Group = Literal["device", "provider", "region"]
 GROUPS: tuple[Group, ...] = ("device", "provider", "region")
@@ -151,9 +152,9 @@ def render_offers(
         Of a table: with escape codes for a terminal.
     """
     shown = _cheapest_each(rows, group_by) if group_by else rows
-    title = f"{len(shown):,} offers"
+    title = counted(len(shown), "offer")
     if group_by:
-        title = f"the best of {len(rows):,} offers for each {group_by}"
+        title = f"the best of {counted(len(rows), 'offer')} for each {group_by}"
     title += ", sorted by $ per hour of a dense 16-bit PFLOP/s (peak, not sustained)"
     keys = list(rows[0]) if rows else [field.key for field in _FIELDS]
     return lists.render(shown, _FIELDS, form=form, title=title, width=width, colour=colour, keys=keys)

@@ -15,6 +15,7 @@ from planner.errors import InputError
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.catalog import dense_16_bit
+from planner.units import counted
 
 YARDSTICKS = ("a100-sxm-80gb", "h100-sxm-80gb")  # what a vendor's claim is held against
 _BOUND_BY = (
@@ -207,7 +208,7 @@ def _blocks(facts: EntrySheet) -> list[Block]:
         for row in facts["against"]
     ]
     heads = columns("What the model says, against", ">16-bit peak", ">memory bandwidth", ">memory")
-    had = f" Shapes  {', '.join(facts['shapes']) or 'none'} · {facts['offers']} offers"
+    had = f" Shapes  {', '.join(facts['shapes']) or 'none'} · {counted(facts['offers'], 'offer')}"
     return [
         Lines(lines=(head, *also), strong_first=True),
         Grid(columns=columns("Fact", "Value", "Status", "As of", "Source"), rows=rows),

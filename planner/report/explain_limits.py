@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, Decimal
 
 from planner import units
 from planner.analysis.why.model import (
@@ -19,6 +20,7 @@ from planner.plan.model.workloads import Allocation
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Headline, Lines, columns
 from planner.report.ways_out import limit_name
+from planner.units import format_number as number
 
 _LINES = 3  # plans with a device have a line for each row, up to so many
 
@@ -125,7 +127,21 @@ def enters(row: BreakEvenRow) -> str:
         return "not even free"
     if row["share"] >= 1:
         return "as cheap as what is chosen"
-    return f"would enter at {100 * (1 - row['share']):.3g} % lower price" + ("" if row["proven"] else " (not proven)")
+    return f"would enter at {_enough(row['share'])} % lower price" + ("" if row["proven"] else " (not proven)")
+
+
+def _enough(share: float) -> str:
+    """By how many per cent a price has to fall to that share of it: rounded up, so that what is told does."""
+    exact = 100 * (1 - Decimal(repr(share)))
+    place = Decimal(1).scaleb(max(exact.adjusted() - 2, -4))
+    told = exact.quantize(place, rounding=ROUND_CEILING)
+    told = told if told < 100 else exact.quantize(Decimal("0.0001"), rounding=ROUND_CEILING)
+    return f"{told.normalize():f}"
+
+
+def _more(share: float) -> str:
+    """How much dearer, or cheaper: "+6.45 %", "+1,630 %"."""
+    return f"{'-' if share < 0 else '+'}{number(abs(100 * share))} %"
 
 
 def _why_not(document: PlanDocument, entry: WhyNot) -> list[Block]:
@@ -172,7 +188,7 @@ def _priced(word: str, document: PlanDocument, plan: LayoutPlan) -> list[str]:
     """The rows of a plan with a layout, and what it costs more."""
     unproven = "" if plan["proven"] else ", not proven"
     rows = [f"{word:<10} {_plan_row(document, row)}" for row in plan["rows"][:_LINES]]
-    more = "as in the plan" if not plan["dearer"] else f"{100 * plan['dearer']:+.3g} %"
+    more = "as in the plan" if not plan["dearer"] else _more(plan["dearer"])
     cost, whole = (words.money(document, plan[name]) for name in ("cost_microusd", "plan_microusd"))
     return [*rows, f"{'costs':<10} {cost}, {more} ({whole} for all workloads together{unproven})"]
 
@@ -200,11 +216,12 @@ def _plan_row(document: PlanDocument, row: Allocation) -> str:
 
 
 def _dearer(document: PlanDocument, entry: ComparedWith) -> str:
-    share = f"{100 * entry['regret_share']:+.3g} %"
+    share = _more(entry["regret_share"])
     regret = words.money(document, abs(entry["regret_microusd"]))
     factors = ""
     if entry["device_hours_factor"] is not None and entry["price_factor"] is not None:
-        factors = f": {entry['device_hours_factor']:.3g} × the device-hours at {entry['price_factor']:.3g} × the price"
+        hours, price = number(entry["device_hours_factor"]), number(entry["price_factor"])
+        factors = f": {hours} × the device-hours at {price} × the price"
     return f"{'+' if entry['regret_microusd'] >= 0 else '-'}{regret} in all ({share}){factors}"
 
 

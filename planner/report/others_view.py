@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from planner.plan.asked import workloads_asked
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Items, columns
+from planner.units import format_number as number
 
 if TYPE_CHECKING:
     from planner.plan.model.others import DecisionPlan, Decisions, NearOptimal, Previous, WorkloadInShort
@@ -82,7 +83,7 @@ def _count(value: int | None) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    return f"{number(100 * share)} %"
 
 
 def _previous(document: PlanDocument, found: Previous) -> Block:

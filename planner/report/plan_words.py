@@ -229,7 +229,9 @@ def _split_in_short(row: RowInShort) -> str:
     shown = [f"{axis}{layout[axis]}" for axis in ("dp", "tp", "pp", "vpp", "cp", "ep") if layout.get(axis, 1) != 1]
     shown += [str(layout[policy]) for policy in ("sharding", "recompute") if layout.get(policy, "none") != "none"]
     split = " ".join(shown) or "one device"
-    return f"{row['replicas']} × {split}" if "replicas" in row else f"{split} on {row['devices']} devices"
+    return (
+        f"{row['replicas']} × {split}" if "replicas" in row else f"{split} on {units.counted(row['devices'], 'device')}"
+    )
 
 
 def _ahead(document: PlanDocument) -> list[str]:
@@ -563,9 +565,9 @@ def searched(name: str, ledger: Rejected, others: Sequence[Reason] = ()) -> str:
     others
         Reasons that have no line of their own; empty = none.
     """
-    seen = f"{ledger['offers_seen']:,} offers and {ledger['layouts_seen']:,} layouts seen"
+    seen = f"{units.counted(ledger['offers_seen'], 'offer')} and {units.counted(ledger['layouts_seen'], 'layout')} seen"
     also = f"; also dropped {counted(others)}" if others else ""
-    return f"{name}: {seen}, {ledger['columns']:,} ways left to choose from{also}"
+    return f"{name}: {seen}, {units.counted(ledger['columns'], 'way')} left to choose from{also}"
 
 
 def spaced(identifier: str) -> str:

@@ -21,6 +21,7 @@ from planner.report.others_view import others_blocks
 from planner.report.plan_view import plan_title
 from planner.report.uncertain_view import uncertain_blocks
 from planner.report.ways_out import change, how, limit_name
+from planner.units import counted
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Infeasible, WayOut
@@ -170,7 +171,7 @@ def _remarks(document: PlanDocument, most: int) -> Block:
     found = said.matters(document)
     shown = [(one,) for one in found[:most]]
     if len(found) > most:
-        more = said.counted(len(found) - most, "more warning")
+        more = counted(len(found) - most, "more warning")
         shown.append((f"{more}: --show warnings",))
     crowded = 2 < len(document["workloads"]) <= _IN_FULL
     return Said(mark="!", rows=shown, tone="fair", most_lines=1 if crowded else 2)
@@ -227,7 +228,7 @@ def _in_the_way(document: PlanDocument, facts: Infeasible) -> Said:
         notes.append((f"{head}: {'; '.join(conflict)}",))
     # What was not weighed, and how it would be; requests that no machine would take; and what may be misspelt
     notes += [(one,) for one in said.matters(document) if any(word in one for word in _IN_THE_WAY)]
-    more = [f"{said.counted(left, 'other limit')} tried"] if left else []
+    more = [f"{counted(left, 'other limit')} tried"] if left else []
     more += ["changes of several together"] if facts["combined"] and alone else []
     if more:
         notes.append((f"{' and '.join(more)}: with -v",))

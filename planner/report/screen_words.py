@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from planner.plan.parts import NOT_NEEDED, most_at_once, rows_of, spent_on
 from planner.plan.proof import is_proven
+from planner.plan.reasons import users_told
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
 from planner.report.plan_words import Held
 from planner.report.schedule_view import TERMS
+from planner.units import counted
 from planner.units import format_number as number
 
 if TYPE_CHECKING:
@@ -132,11 +134,6 @@ def _switch(row: object) -> str:
 def listed(parts: Sequence[str]) -> str:
     """Parts with "and" before the last."""
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
-
-
-def counted(number: int, noun: str) -> str:
-    """ "1 node", "2 nodes"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _verb(row: Held) -> str:
@@ -343,11 +340,7 @@ def _served(workload: ServingWorkload) -> str:
     replicas = counted(needed, "replica") + (f" and {spare} spare" if spare > 0 else "")
     splits = _splits(rows)
     served = workload["fleet"].get("users")
-    users = (
-        f"{number(served['users'], 6, apart=True)} users, {number(served['requests_per_s'])} requests/s · "
-        if served
-        else ""
-    )
+    users = f"{users_told(served['users'])}, {number(served['requests_per_s'])} requests/s · " if served else ""
     return f"{users}{replicas} · {splits} · {in_short(workload)}"
 
 

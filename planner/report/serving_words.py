@@ -33,7 +33,7 @@ def seconds(value: float | None) -> str:
     """A latency in the unit that suits it; "endless" where a replica cannot follow."""
     if value is None:
         return "endless"
-    return f"{1e3 * value:.3g} ms" if value < 0.9995 else f"{value:.3g} s"
+    return f"{1e3 * value:.3g} ms" if value < 0.9995 else f"{number(value)} s"
 
 
 def target_name(name: str) -> str:
@@ -156,7 +156,7 @@ def price_lines(document: PlanDocument, workload: ServingWorkload) -> Iterator[s
         return  # what its nodes cost stands under the contracts
     if users := fleet.get("users"):
         yield (
-            f" Users  {workload['name']} {number(users['users'], 6, apart=True)} at the peak, who think for "
+            f" Users  {workload['name']} {users['users']:,.0f} at the peak, who think for "
             f"{units.format_duration(users['think_time_s'])} and are answered in {seconds(users['response_s'])} on "
             f"average: {number(users['requests_per_s'], 4)} requests/s"
         )

@@ -8,6 +8,7 @@ KiB MiB GiB TiB are 2^10; a month is 730 h. Money is integer micro-dollars.
 from planner.units.currency import KNOWN as CURRENCIES
 from planner.units.currency import NO_RATES, Rates
 from planner.units.formatting import (
+    counted,
     format_bytes,
     format_count,
     format_duration,
@@ -47,6 +48,7 @@ __all__ = [
     "NO_RATES",
     "Rates",
     "UnitError",
+    "counted",
     "format_bytes",
     "format_count",
     "format_duration",

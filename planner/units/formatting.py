@@ -108,6 +108,11 @@ def format_number(number: float, digits: int = 3, *, apart: bool = False) -> str
     return f"{number:,.{digits}g}" if apart else f"{number:.{digits}g}"
 
 
+def counted(number: int, noun: str) -> str:
+    """A count with what is counted: "1 node", "2,000 nodes"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def _digits(number: float) -> str:
     """Three significant digits without exponent: 0.57, 8.03, 20.3, 1234."""
     if number == 0:

@@ -536,6 +536,19 @@ def test_why_not_a_device_that_is_not_sold_on_all_that_is_allowed(model: str, mi
     assert any(miss in text for text in entry["misses"]), entry["misses"]
 
 
+def test_a_device_wins_at_the_price_that_is_told_though_it_wins_elsewhere_before() -> None:
+    """What the other job saves at the lower price counted for this one, which was told to win where it did not."""
+    jobs = [job("slow", deadline="9 h", mfu={"fast": 0.45}), job("quick", deadline="9 h", mfu={"fast": 0.7})]
+    plan, world = scenario(jobs), two_speeds()
+    found = api.why_not(plan, "fast", world)
+    assert [entry["workload"] for entry in found] == ["slow", "quick"]
+    for entry in found:
+        for share, chosen in ((entry["share"] - 1e-4, "fast"), (entry["share"] + 1e-4, "plain")):
+            rows = solved(plan, priced(world, "fast", share))["workloads"]
+            (row,) = next(one["allocations"] for one in rows if one["name"] == entry["workload"])
+            assert row["device"] == chosen, (entry["workload"], share)
+
+
 def test_the_break_even_mfu_is_where_it_wins() -> None:
     """From 50 % measured on fast to about 75 %: a little less, and plain is chosen; a little more, and fast is."""
     world = two_speeds()
@@ -644,7 +657,7 @@ def test_answers_in_every_format() -> None:
     table = render_explanation(document, "table", answers=answers)
     assert "LIMITS" in table
     assert "training.job.deadline" in table
-    assert "would enter at 33.3 % lower price" in table
+    assert "would enter at 33.4 % lower price" in table
     assert "WHY NOT  fast for job" in table
     assert "would win  if its price fell below $2.00 /device-h (now $3.00)" in table
     assert "WHY NOT" in render_explanation(document, "md", answers=answers)

@@ -257,3 +257,19 @@ def test_amounts_that_miss_their_sum_are_said_to_be_rounded(reports: dict[str, D
     assert not workload_grid(report["plan"], report["budget"]).notes
     report["budget"]["totals"]["total_microusd"] += 1_000_000
     assert workload_grid(report["plan"], report["budget"]).notes == (ROUNDED,)
+
+
+def test_counts_have_one_and_many_and_figures_no_exponents() -> None:
+    """Told were "1 replicas carry 728.252 users", "+1.63e+03 %", and 63.8 % where only 63.9 % was enough."""
+    from planner.plan.reasons import users_told
+    from planner.report import explain_limits
+    from planner.report.serving_words import seconds
+    from planner.units import counted
+
+    assert [counted(number, "replica") for number in (1, 2, 2000)] == ["1 replica", "2 replicas", "2,000 replicas"]
+    assert [users_told(users) for users in (728.252, 1.2, 0.25)] == ["728 users", "1 user", "0.25 users"]
+    assert [explain_limits._more(share) for share in (16.3, 0.0645, -0.5)] == ["+1,630 %", "+6.45 %", "-50 %"]
+    shares = {0.3616: "63.9", 0.71: "29", 0.00001: "99.999", 0.98765: "1.24", 0.9999: "0.01", 0.5: "50"}
+    for share, told in shares.items():
+        assert explain_limits._enough(share) == told
+    assert seconds(1234.5) == "1,230 s"

@@ -112,6 +112,10 @@ class Prices:
         """Every device that some workload can run on."""
         return sorted({str(one) for one in self.used if one})
 
+    def bought_apart(self, device: str) -> bool:
+        """Whether some of a device is bought by itself, as contracts and nodes that fleets share are."""
+        return bool(((self.paid == device) & (self.used == "")).any())
+
     def break_even(
         self, device: str, best_microusd: int, asker: Asker, *, task: Task | None = None, task_alone: bool = False
     ) -> BreakEven:

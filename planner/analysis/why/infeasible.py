@@ -13,6 +13,7 @@ from planner.candidates.search import Candidates
 from planner.deadline import left_s
 from planner.optimize.limited import Asker
 from planner.plan.rows.place import usd
+from planner.units import counted
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Infeasible
@@ -54,5 +55,7 @@ def misses(candidates: Candidates, name: str) -> list[str]:
     drops = [drop for drop in candidates.ledgers[name] if drop.what != "offers" or drop.nearest]
     drops.sort(key=lambda drop: (drop.reason not in FITTED, drop.what == "counts"))  # counts alone: at best, unsplit
     lines = [f"{drop.reason}: {drop.nearest}" for drop in drops if drop.nearest]
-    refused = [f"{drop.count} offers: {drop.reason}" for drop in candidates.ledgers[name] if drop.what == "offers"]
+    refused = [
+        f"{counted(drop.count, 'offer')}: {drop.reason}" for drop in candidates.ledgers[name] if drop.what == "offers"
+    ]
     return [*lines, *refused]

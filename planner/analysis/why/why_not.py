@@ -36,6 +36,7 @@ from planner.plan.rows.allocations import allocations_of
 from planner.plan.rows.place import MICRO, usd
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
+from planner.units import counted
 
 if TYPE_CHECKING:
     from planner.analysis.why.model import ComparedWith, NotCompared, WhyNot, WithinNoLimits
@@ -130,7 +131,9 @@ def _entry(
     def compared(exact: Candidates) -> WithinNoLimits | ComparedWith:
         prices = Prices.of(exact, device.key)
         whole_task = next(one for one in exact.whole.tasks if one.name == task.name)
-        found = prices.break_even(device.name, solution.cost_microusd, asker, task=whole_task)
+        # A price that falls moves the other workloads, too, with this one on the device and without: it wins by its own
+        alone = not prices.bought_apart(device.name)
+        found = prices.break_even(device.name, solution.cost_microusd, asker, task=whole_task, task_alone=alone)
         return _compared(candidates, solution, exact, entry, found, asker, device)
 
     return on_exact_rates(open_to_all, compared)[1]
@@ -192,7 +195,9 @@ def _misses(candidates: Candidates, workload: str, asked: Asked, search: Search)
     # What fits and is too slow came furthest; then what one machine alone lacks
     drops.sort(key=lambda drop: (drop.reason not in LAST, drop.reason == "network-unknown"))
     told = [f"{drop.reason}: {drop.nearest}" for drop in drops]
-    refused = [f"{drop.count} offers: {drop.reason}" for drop in alone.ledgers[workload] if drop.what == "offers"]
+    refused = [
+        f"{counted(drop.count, 'offer')}: {drop.reason}" for drop in alone.ledgers[workload] if drop.what == "offers"
+    ]
     found = [*told, *(text for text in refused if not text.endswith(": not-allowed"))]
     if not found and not sold:
         return ["the catalog has no offer of it: own it (hardware.owned), or give a price (hardware.contracts)"]

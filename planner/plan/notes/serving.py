@@ -19,7 +19,7 @@ from planner.estimate.serving_formats import FORMATS
 from planner.estimate.serving_spares import repair_s
 from planner.estimate.serving_tiers import fleet_engine
 from planner.traffic.lengths import ALIKE
-from planner.units import format_duration
+from planner.units import format_duration, format_number
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import ServingAllocation
@@ -122,7 +122,7 @@ def _held_for_errors(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> 
         count = sum(one["replicas"] for one in _beside(row, rows))
         likely, sure, limit = (format_duration(s) for s in (held.predicted_s, held.at_confidence_s, held.limit_s))
         pool = "" if row["role"] == "whole" else f"{row['role']} "
-        busy = f", with {row['point']['sequences']:.2g} requests at a time in each" if held.idle else ""
+        busy = f", with {format_number(row['point']['sequences'], 2)} requests at a time in each" if held.idle else ""
         yield (
             f"{fleet.name}: {'most' if held.idle else 'many'} of its {count} {pool}replicas are there for the "
             f"error of the prediction: {held.target}, {likely} as predicted, is {sure} of {limit} at "
@@ -164,7 +164,7 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
     most = question.arch.max_positions or math.inf
     beyond = np.asarray(fleet.traffic.share) * (lengths > most)
     if beyond.any():
-        some = "its" if (lengths > most).all() else f"{100 * beyond.sum():.2g} % of its"
+        some = "its" if (lengths > most).all() else f"{format_number(100 * beyond.sum(), 2)} % of its"
         yield (
             f"{fleet.name}: {some} requests ({np.average(lengths, weights=beyond):,.0f} tokens on average) are longer "
             f"than the {most:,} positions of {question.arch.name}: no engine takes them as it is"
