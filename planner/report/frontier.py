@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from planner import units
+from planner.analysis.why.settings import in_words
 from planner.plan.model.frontier import FrontierDocument, FrontierPoint, SweepTold
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Headline, Lines, columns, warned
@@ -111,7 +113,7 @@ def cells_of(document: FrontierDocument) -> list[tuple[str, Callable[[FrontierPo
     sweep = document["sweep"]
     over, against = sweep["over"], sweep["against"]
     found: list[tuple[str, Callable[[FrontierPoint], str]]] = [
-        (f">{HEADS[over]}", lambda point: shown_limit(document, point["from"]) + (" *" if point["here"] else "")),
+        (f">{HEADS[over]}", lambda point: enough(document, point["from"]) + (" *" if point["here"] else "")),
         ("Plan", lambda point: plan_of(document, point)),
         (">Devices", lambda point: f"{point['devices']:,}"),
     ]
@@ -162,6 +164,14 @@ def shown_limit(document: FrontierDocument, value: float | None) -> str:
     if document["sweep"]["over"] == "budget":
         return money(document, round(value * 1e6))
     return f"{value:,.0f} kg"
+
+
+def enough(document: FrontierDocument, value: float) -> str:
+    """A limit from which on there is a plan, rounded up: as it is told it is asked for, and a little less has none."""
+    unit, whole = {"deadline": ("s", 3600), "budget": ("microusd", 1e6), "carbon": ("mg", 1e6)}[
+        document["sweep"]["over"]
+    ]
+    return in_words(unit, math.ceil(round(value * whole, 3)), currency=document["currency"])
 
 
 def money(document: FrontierDocument, microusd: float) -> str:

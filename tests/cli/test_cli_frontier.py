@@ -305,3 +305,30 @@ def test_usage_of_other_plans(run: Run, here: Path, arguments: tuple[str, ...]) 
     answer = run("solve", "scenarios/gpt2-xl.yaml", *arguments)
     assert answer.code == (3 if "none.json" in arguments else 2)
     assert "hint: " in answer.err
+
+
+@pytest.mark.parametrize("over", ["deadline=15d..60d", "budget=$0..$60k", "carbon"])
+def test_a_limit_as_it_is_told_is_enough(run: Run, here: Path, over: str) -> None:
+    """Rounded to the nearest, "3.57 days" and "$5,013" had no plan at that cost, or none at all."""
+    from planner.report.frontier import cells_of
+
+    found = api.frontier("gpt2-xl", over=over.partition("=")[0], **ends(over)).document
+    (_, from_), *_ = cells_of(found)
+    (*_, point) = found["points"][:2]
+    told = from_(point).removesuffix(" *")
+    path = {"deadline": "training.gpt2-xl.deadline", "budget": "limits.budget", "carbon": "limits.carbon"}
+    sweep = found["sweep"]
+    asked = {"training.gpt2-xl.hours": None} if sweep["over"] == "deadline" else {}
+    again = api.solve(
+        load_scenario("gpt2-xl").with_(asked | {path[sweep["over"]]: told, "objective": [sweep["against"]]})
+    )
+    assert again.status == "optimal"
+    if sweep["against"] == "cost":
+        plain = again.document.get("plain")
+        least = plain["cheapest_microusd"] if plain else again.document["summary"]["cost_microusd"]
+        assert least <= point["cost_microusd"]
+
+
+def ends(over: str) -> dict[str, str]:
+    low, _, high = over.partition("=")[2].partition("..")
+    return {"low": low, "high": high} if high else {}
