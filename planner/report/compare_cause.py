@@ -91,7 +91,8 @@ def _partly(row: ChangeRow, currency: str) -> str:
         if said["decision"] in ("old", "same")
         else " it leads elsewhere"
     )
-    cost = f", and the cost by {signed(said['moved_usd'], currency)}" if said["moved_usd"] else ""
+    verb = "" if decides.startswith(" it moves ") else "moves "
+    cost = f", and {verb}the cost by {signed(said['moved_usd'], currency)}" if said["moved_usd"] else ""
     return decides + cost
 
 
