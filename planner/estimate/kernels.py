@@ -21,6 +21,12 @@ OLD_CAPABILITY: Mapping[str, float] = MappingProxyType(
 # docs/getting_started/installation/gpu.cuda.inc.md (7.0 until v0.14); sgl-project/sglang issues 6006 and 24224 (its
 # kernels are built from sm_80 on); NVIDIA/TensorRT-LLM: Supported Hardware (Ampere and newer)
 LEAST_CAPABILITY: Mapping[str, float] = MappingProxyType({"vllm": 7.5, "sglang": 8.0, "trt-llm": 8.0})
+# generations of TPUs that vLLM's plugin lists, and those that it calls experimental: docs.vllm.ai/projects/tpu, read on
+# 2026-11-28 (recommended: v5e, v6e, v7x)
+LISTED_TPUS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {"vllm": frozenset({"tpu-v3", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "tpu-v7x"})}
+)
+EXPERIMENTAL_TPUS: Mapping[str, frozenset[str]] = MappingProxyType({"vllm": frozenset({"tpu-v3", "tpu-v4", "tpu-v5p"})})
 TPU_HOST_CHIPS = 8  # of the largest slices of one host (v5e, v6e)
 ONE_HOST_ENGINES = frozenset({"vllm", "sglang"})  # whose TPU servers were read to be of one host
 # from which engines serve 8-bit floats, as weights alone where there are no 8-bit units; read on 2026-11-21 in
@@ -57,6 +63,12 @@ def not_run(fleet: ServingFleet, device: Device, shape_devices: int = 1) -> str:
             f"{device.id}: {rules.name} runs from compute capability {LEAST_CAPABILITY[rules.name]} on, and this has "
             f"{OLD_CAPABILITY[device.family]}; llama.cpp may, or an older release whose throughput you give"
         )
+    listed = LISTED_TPUS.get(rules.name)
+    if listed and device.family.startswith("tpu-") and device.family not in listed:
+        return (
+            f"{device.id}: {rules.name} lists {', '.join(sorted(listed))}, not this; a throughput that you measured is "
+            "planned anywhere"
+        )
     if device.kind == "tpu" and shape_devices > TPU_HOST_CHIPS and rules.name in ONE_HOST_ENGINES and not fleet.layout:
         return (
             f"{device.id}: over the hosts of a slice of {shape_devices} chips {rules.name} needs a Ray cluster of its "
@@ -72,6 +84,11 @@ def left_behind(engine: str, family: str) -> bool:
     """Whether the newest release of an engine of ENGINES runs on no device of a family of NVIDIA's any more."""
     least = LEAST_CAPABILITY.get(engine, 0.0)
     return OLD_CAPABILITY.get(family, least) < least
+
+
+def is_experimental(fleet: ServingFleet, device: Device) -> bool:
+    """Whether a fleet's engine calls its own support of a device experimental."""
+    return device.family in EXPERIMENTAL_TPUS.get(fleet_engine(fleet), ())
 
 
 def _serves(rules: EngineRules, weights: str) -> bool:

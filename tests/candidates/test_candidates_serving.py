@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner import api
 from planner.api import load_model
 from planner.candidates.ledger import Ledger
 from planner.candidates.money import cost_microusd
@@ -18,6 +19,7 @@ from planner.candidates.serving import ServingTable, replica_layouts, resolve_se
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.estimate.kernels import left_behind
+from planner.report.plan import render_plan
 from planner.scenario.schema import Scenario
 from tests.tiers import settings
 from tests.worlds import GIB, catalog, device, fleet, offer, scenario, shape
@@ -349,6 +351,24 @@ def test_an_engine_refuses_by_name_what_it_does_not_run(vendor: str, engine: str
     assert notes == ([f"plain: {said}"] if said else [])
 
 
+@pytest.mark.parametrize(("family", "listed", "experimental"), [
+    ("tpu-v2", False, False), ("tpu-v3", True, True), ("tpu-v5p", True, True), ("tpu-v6e", True, False),
+])  # fmt: skip
+def test_tpus_that_an_engine_does_not_list_serve_nothing_and_experiments_are_told(
+    family: str, listed: bool, experimental: bool
+) -> None:
+    """vLLM was planned on TPU v2, which it does not run on, and on v3 without a word that its project tries it."""
+    asked = {name: value for name, value in fleet(model="qwen2.5-1.5b", qpm=6).items() if name != "throughput"}
+    plan = api.solve(scenario(serving=[asked], hardware={"allow": [family]}))
+    assert (plan.document["status"] == "optimal") == listed
+    assert any("calls its own support of it experimental" in one for one in plan.document["warnings"]) == experimental
+    if not listed:
+        assert "tpu-v2: vllm lists tpu-v3, tpu-v4" in render_plan(plan.document, "table", width=2000)
+        plan = api.solve(scenario(serving=[fleet(model="qwen2.5-1.5b", qpm=6)], hardware={"allow": [family]}))
+        assert plan.document["status"] == "optimal"  # measured there
+    assert plan.verify() == []
+
+
 @pytest.mark.parametrize(
     ("engine", "families", "old"),
     [
@@ -468,7 +488,7 @@ def test_a_fleet_may_hold_more_shapes_than_one_job_connects() -> None:
 @pytest.mark.parametrize(
     "name",
     ["k80-12gb", "p100-sxm2-16gb", "v100-sxm2-16gb", "v100-pcie-32gb", "t4", "rtx-3090", "rtx-4090", "a10g", "l4",
-     "a100-sxm-40gb", "a100-sxm-80gb", "tpu-v2", "tpu-v3", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e",
+     "a100-sxm-40gb", "a100-sxm-80gb", "tpu-v3", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e",
      "tpu-v7x"],
 )  # fmt: skip
 def test_every_founding_device_serves_a_small_model(name: str) -> None:

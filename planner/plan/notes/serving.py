@@ -11,6 +11,7 @@ import numpy as np
 from planner.candidates.offers import OWNED
 from planner.candidates.serving import ServingQuestion
 from planner.estimate.engines import DEFAULT_ENGINE, ENGINES, engine_rules
+from planner.estimate.kernels import is_experimental
 from planner.estimate.published import published_rate
 from planner.estimate.resolve_run import DEFAULT_MTBF_PER_DEVICE_S
 from planner.estimate.resolve_serving import LONGEST_SPREADS, speculation_of
@@ -199,6 +200,12 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
             f"{fleet.name} runs at {len(places)} places ({', '.join(list(places)[:3])}): its targets leave out the way "
             "to the users; limits.max_providers: 1 or hardware.regions keeps it in one"
         )
+    for name in dict.fromkeys(row["device"] for row in rows):
+        if name in devices and is_experimental(fleet, devices[name]) and question.tier != "measured":
+            yield (
+                f"{fleet.name} on {name}: {fleet_engine(fleet)} calls its own support of it experimental; try it "
+                f"before you rent, or leave it out: hardware.deny: [{name}]"
+            )
     yield from _held_for_errors(fleet, cast("list[ServingAllocation]", rows))
     yield from _outages(question, rows)
     for row in rows:
