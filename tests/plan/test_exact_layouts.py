@@ -87,7 +87,11 @@ def test_a_framework_without_a_pipeline() -> None:
 @pytest.mark.parametrize(("sharding", "found"), [("zero-1", 0), ("zero-2", 1), ("zero-3", 1)])
 def test_deepspeed_shards_no_gradients_under_a_pipeline(sharding: str, found: int) -> None:
     told = ["deepspeed shards no gradients under a pipeline"] * found
-    assert training(framework="deepspeed", sharding=sharding, pp=2) == told
+    own = {"layout": {"pp": 2}}  # a class of the user's own model
+    unasked = "a pipeline that DeepSpeed's configuration does not make, and no layout asks for"
+    assert training(own, framework="deepspeed", sharding=sharding, pp=2) == told
+    assert training(framework="deepspeed", sharding=sharding, pp=2) == [*told, unasked]
+    assert training(own, framework="deepspeed", sharding=sharding, pp=2, vpp=2) == [*told, unasked]
     assert training(framework="deepspeed", sharding=sharding, pp=1) == []
 
 
