@@ -93,7 +93,9 @@ def _unrouted(program: Program, task: Task, units: IntArray) -> Iterator[Any]:
         yield from unmet(program, task, units)
 
 
-def violations(scope: Scope, units: IntArray, *, routed: bool = True) -> Iterator[str]:
+def violations(
+    scope: Scope, units: IntArray, *, routed: bool = True, tasks: Sequence[Task] | None = None
+) -> Iterator[str]:
     """Everything that a plan breaks, exactly.
 
     Parameters
@@ -104,11 +106,13 @@ def violations(scope: Scope, units: IntArray, *, routed: bool = True) -> Iterato
         Of each column of the program, (n,).
     routed
         Also check every situation of fleets that do not split simply (`situations.unmet`).
+    tasks
+        Those whose units are others than in a plan that breaks nothing; None: all.
     """
     program = scope.program
     if (units < 0).any() or (units > scope.upper).any():
         yield "a column has more units than it may"
-    for task in program.tasks:
+    for task in program.tasks if tasks is None else tasks:
         yield from task_violations(program, task, units)
         for missed in _unrouted(program, task, units) if routed else ():
             yield f"{task.name}: demand unmet ({missed})"

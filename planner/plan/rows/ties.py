@@ -79,7 +79,7 @@ def _as_cheap(scope: Scope, task: Task, units: IntArray, room: int) -> Iterator[
         other[part] = 0
         other[task.first + place] = alone[place]
         dearer = int(program.cost_microusd[part] @ other[part]) - mine
-        if (other != units).any() and dearer <= room and next(violations(scope, other), None) is None:
+        if (other != units).any() and dearer <= room and next(violations(scope, other, tasks=[task]), None) is None:
             yield other
 
 
