@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
+from planner.estimate.frameworks import named_framework
 from planner.estimate.layout import ENDS, Layout, equal_chunks
-from planner.estimate.software_layouts import adapters_can, named_can
+from planner.estimate.software_layouts import adapters_can, cuts_base, named_can
 from planner.scenario.schema import TrainingJob
 
 IntArray = NDArray[np.int64]
@@ -200,7 +201,7 @@ def offered(job: TrainingJob, rules: LayoutRules, layout: Layout) -> Layout:
     job
         Its framework, where it names one, says what there is; else whether it trains adapters counts.
     rules
-        Where a number of stages is fixed there, a framework left open takes every layout.
+        Where a number of stages is fixed there, a framework left open takes every layout that its weights can be cut for.
     layout
         (n,) legal layouts.
     """
@@ -208,7 +209,7 @@ def offered(job: TrainingJob, rules: LayoutRules, layout: Layout) -> Layout:
     if named is not None:
         return layout.select(np.flatnonzero(named))
     if "pp" in dict(rules.pinned):
-        return layout
+        return layout.select(np.flatnonzero(cuts_base(job, layout)))
     if job.lora is not None:
         return layout.select(np.flatnonzero(adapters_can(job, layout)))
     return layout.select(np.flatnonzero(~unadvised(job, rules, layout)))
@@ -226,7 +227,8 @@ def unadvised(job: TrainingJob, rules: LayoutRules, layout: Layout) -> NDArray[n
     layout
         (n,) legal layouts.
     """
-    if job.framework is not None or job.lora is not None or "pp" in dict(rules.pinned):
+    named = named_framework(job.framework) is not None  # pytorch and the like say of no layout
+    if named or job.lora is not None or "pp" in dict(rules.pinned):
         return np.zeros(np.size(layout.pp), dtype=bool)
     return np.asarray((np.asarray(layout.pp) > 1) & (np.asarray(layout.sharding) > 1))
 

@@ -74,7 +74,7 @@ def named_can(job: TrainingJob, layout: Layout) -> Any:
         mask = mask & (np.asarray(layout.vpp) == 1) & ((np.asarray(layout.pp) == 1) | _fixes(job, "pp"))
     if name in COUNTS_AS:
         mask = mask & can(SOFTWARE[name], layout)
-    return mask & _cuts_base(job, layout)
+    return mask & cuts_base(job, layout)
 
 
 def on_gpus(job: TrainingJob, arch: Architecture, layout: Layout) -> Any:
@@ -181,10 +181,10 @@ def adapters_can(job: TrainingJob, layout: Layout) -> Any:
         Layouts, as arrays.
     """
     masks = [can(software, layout) for software in SOFTWARE.values() if software.bases]
-    return np.any(masks, axis=0) & _cuts_base(job, layout)
+    return np.any(masks, axis=0) & cuts_base(job, layout)
 
 
-def _cuts_base(job: TrainingJob, layout: Layout) -> Any:
+def cuts_base(job: TrainingJob, layout: Layout) -> Any:
     """Mask of the layouts that frozen weights can be cut for; of a job that fixes `tp`, all.
 
     Packed ones are shared out by ZeRO or FSDP (PEFT, "DeepSpeed" and "Fully Sharded Data Parallel", read on

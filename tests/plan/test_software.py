@@ -137,6 +137,17 @@ def test_a_split_that_nobody_exports_is_planned_where_it_is_asked_for() -> None:
     assert any("no program that plan export writes for" in one for one in plan["warnings"])
 
 
+@pytest.mark.parametrize(
+    "more",
+    ["lora: {rank: 8, base: nf4}, layout: {pp: 2}", "framework: pytorch", "framework: pytorch, mix_within_job: true"],
+)
+def test_what_is_planned_of_a_job_left_open_the_verifier_takes(more: str) -> None:
+    """A packed base whose job fixes `pp` was cut by tensors, and a pipeline had ZeRO-3 where `pytorch` was named: each
+    plan was refused as illegal by its own check, and there was none."""
+    text = JOB.format(model="llama-3.1-70b", more=more, allow="a100-sxm-80gb") + "  assume_inter_node: 50 Gbit/s\n"
+    assert api.solve(parse_scenario(text)).document["status"] in ("optimal", "feasible")
+
+
 def test_what_the_table_masks_the_verifier_refuses() -> None:
     """The mask over arrays and the rules of the checks, written apart, agree on every layout of adapters."""
     job = parse_scenario(
