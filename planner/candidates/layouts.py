@@ -201,7 +201,7 @@ def offered(job: TrainingJob, rules: LayoutRules, layout: Layout) -> Layout:
     job
         Its framework, where it names one, says what there is; else whether it trains adapters counts.
     rules
-        Where a number of stages is fixed there, a framework left open takes every layout that its weights can be cut for.
+        Where a number of stages is fixed there, a framework left open takes every layout that its weights allow.
     layout
         (n,) legal layouts.
     """

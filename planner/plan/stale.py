@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -60,10 +61,16 @@ def stale_problems(plan: Mapping[str, Any], catalog: Catalog, scenario: Scenario
                 f"the catalog changed since this plan was made: it was {made_with['name']} {made_with['as_of']} "
                 f"(sha256 {made_with['sha256'][:8]}…), it is {catalog.name} {catalog.as_of} "
                 f"(sha256 {catalog.digest[:8]}…)",
-                hint=f"or name the catalog that it was made with: --hardware {hardware_of(plan) or 'DIR'}",
+                hint=f"or name the catalog that it was made with: --hardware {_where(plan, catalog)}",
             )
         )
     return found
+
+
+def _where(plan: Mapping[str, Any], catalog: Catalog) -> str:
+    """The folder that was named for a plan, for a shell; DIR where it is the very one that is another now."""
+    named = hardware_of(plan)
+    return "DIR" if named in ("", catalog.named) else shlex.quote(named)
 
 
 def asks_the_same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:

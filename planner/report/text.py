@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from planner.carriers import dataclass
 from planner.report import escape
@@ -252,7 +253,7 @@ def wrap(text: str, width: int, *, indent: str = "", hanging: str = "") -> list[
 def wrap_command(text: str, width: int, *, indent: str = "", hanging: str = "  ") -> list[str]:
     """Lines of a command, or of a sentence that ends in one, that a shell takes as one command when they are copied.
 
-    Where it is broken a backslash says that it goes on, and what stands in quotes is not broken unless it must be.
+    Where it is broken a backslash says that it goes on, and a word is not broken unless it is longer than a line.
 
     Parameters
     ----------
@@ -272,9 +273,28 @@ def wrap_command(text: str, width: int, *, indent: str = "", hanging: str = "  "
                 line += f" {word}"
                 continue
             lines.append(line + _GOES_ON)
-            *cut, line = wrap(word, room, indent=prefix)
+            *cut, line = _pieces(word, room, prefix)
             lines += cut
     return [*lines, line]
+
+
+def _pieces(word: str, room: int, indent: str) -> Iterator[str]:
+    """Lines of one word of a command: pieces in quotes of their own, which a shell joins as none is indented."""
+    try:
+        (value,) = shlex.split(word)
+    except ValueError:
+        yield from wrap(word, room, indent=indent)
+        return
+    quoted = word
+    while cells(indent + quoted) > room:
+        size = min(len(value), room)
+        while size > 1 and cells(indent + shlex.quote(value[:size])) > room:
+            size -= 1
+        size = value.rfind(" ", size // 2, size) + 1 or size
+        yield indent + shlex.quote(value[:size]) + _GOES_ON.strip()
+        value, indent = value[size:], ""
+        quoted = shlex.quote(value)
+    yield indent + quoted
 
 
 def _cut(text: str, width: int) -> tuple[str, str]:
