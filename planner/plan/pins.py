@@ -94,7 +94,7 @@ def _software_problems(
         if any(device_matches(device, pattern) for pattern in hardware.allow)
         and not any(device_matches(device, pattern) for pattern in hardware.deny)
     ]
-    if "*" in hardware.exclude:  # nothing is rented
+    if "*" in hardware.exclude or set(hardware.kinds or ()) == {"owned"}:  # nothing is rented
         owned = {find_shape(catalog, one.shape).device for one in hardware.owned}
         allowed = [device for device in allowed if device.id in owned]
     for index, job in enumerate(scenario.training):
@@ -241,6 +241,9 @@ def _by_software(job: TrainingJob) -> Iterator[tuple[str, tuple[str, str]]]:
         yield "sharding", (f"{framework.name} has no {pin.sharding[0]}", f"write sharding: {stages[-1]}")
     if pin.pp and min(pin.pp) > 1 and not framework.pipeline:
         yield "pp", (f"{framework.name} has no pipeline", "write pp: 1")
+    software = SOFTWARE.get(job.framework or "")
+    if pin.vpp and min(pin.vpp) > 1 and software is not None and not software.virtual:
+        yield "vpp", (f"{software.program} has no virtual stages", "write vpp: 1")
 
 
 def _near(size: int, able: Callable[[int], bool]) -> list[int]:

@@ -148,6 +148,21 @@ def test_what_is_planned_of_a_job_left_open_the_verifier_takes(more: str) -> Non
     assert api.solve(parse_scenario(text)).document["status"] in ("optimal", "feasible")
 
 
+def test_virtual_stages_that_a_program_has_not_are_told_so() -> None:
+    """The reason told was the unknown network of some other machine."""
+    more = "framework: deepspeed, layout: {pp: 2, vpp: 2}"
+    found = problem(JOB.format(model="llama-3.1-8b", more=more, allow="h100-sxm-80gb"))
+    assert (found.message, found.hint) == ("DeepSpeed has no virtual stages", "write vpp: 1")
+
+
+@pytest.mark.parametrize("nothing", ["exclude: ['*']", "kinds: owned"])
+def test_software_is_held_against_what_is_owned_where_nothing_is_rented(nothing: str) -> None:
+    """With `kinds: owned` MaxText was planned for TPUs that nobody rents, and no way was left without a reason."""
+    text = JOB.format(model="llama-3.1-8b", more="framework: maxtext", allow="'*'") + f"  {nothing}\n"
+    found = problem(text + "  owned: [{shape: dgx-h100, count: 1, price: $20/h}]\n")
+    assert "maxtext runs on none of the devices that are allowed: h100-sxm-80gb" in found.message
+
+
 def test_what_the_table_masks_the_verifier_refuses() -> None:
     """The mask over arrays and the rules of the checks, written apart, agree on every layout of adapters."""
     job = parse_scenario(
