@@ -148,6 +148,21 @@ def test_what_is_planned_of_a_job_left_open_the_verifier_takes(more: str) -> Non
     assert api.solve(parse_scenario(text)).document["status"] in ("optimal", "feasible")
 
 
+@pytest.mark.parametrize(
+    ("more", "software"),
+    [
+        ("lora: {rank: 8}", "hf"),
+        ("lora: {rank: 8}, framework: pytorch", "hf"),
+        ("lora: {rank: 8}, framework: deepspeed", "deepspeed"),
+        ("sharding: zero-3", "fsdp"),
+    ],
+)
+def test_adapters_left_open_are_predicted_by_what_trains_them(more: str, software: str) -> None:
+    """They were predicted by Megatron-LM and torchtitan, which train none."""
+    plan = api.solve(parse_scenario(JOB.format(model="llama-3.1-8b", more=more, allow="h100-sxm-80gb"))).document
+    assert f"a: software as {software} does by default" in plan["assumed"]
+
+
 def test_virtual_stages_that_a_program_has_not_are_told_so() -> None:
     """The reason told was the unknown network of some other machine."""
     more = "framework: deepspeed, layout: {pp: 2, vpp: 2}"
