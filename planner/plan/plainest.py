@@ -24,6 +24,7 @@ from planner.candidates.program import IntArray, Program, Task, restrict
 from planner.candidates.prune import prune
 from planner.candidates.rates import RatesQuestion
 from planner.candidates.search import Candidates, select
+from planner.candidates.ties import TIE_RULE
 from planner.optimize.solve import Solution
 from planner.plan.rows.place import usd
 from planner.plan.rows.points import workload_row
@@ -103,13 +104,15 @@ def plainest(
             if (answer := better(bounds, on, cost_only=many)) is not None:
                 offers, best = on, answer
                 break
+    untold = solution.untold
     if many and best[0] is not candidates:
-        best = better(bounds, offers) or best
+        told = better(bounds, offers)
+        best, untold = (best, untold or TIE_RULE[0]) if told is None else (told, untold)
     found, plainer = best
     if found is candidates:
         return best
     proven = replace(plainer, status=solution.status, bound_microusd=solution.bound_microusd, gap=solution.gap)
-    return found, replace(proven, untold=solution.untold, messages=solution.messages)
+    return found, replace(proven, untold=untold, messages=solution.messages)
 
 
 def _plainer_of(candidates: Candidates, solution: Solution) -> Plainer | None:
