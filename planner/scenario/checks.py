@@ -146,6 +146,12 @@ _PARTS_OF_A_PRICE = ("capital", "power", "staff")
 def _owned(data: dict[str, Any], document: Document) -> Iterator[Mistake]:
     """What is owned has one price, or the parts of one; what was paid for it counts once."""
     hardware = data.get("hardware")
+    own = isinstance(hardware, dict) and (hardware.get("owned") or hardware.get("contracts"))
+    if isinstance(hardware, dict) and hardware.get("kinds") in ("owned", ["owned"]) and not own:
+        yield mistake(document, ("hardware", "kinds"), "missing-field",
+                      "'owned' is missing in hardware: kinds leaves nothing to rent",
+                      'add "owned:" with a shape, a count and a price, or leave kinds out',
+                      missing=("owned",))  # fmt: skip
     for i, owned in _mappings(hardware if isinstance(hardware, dict) else {}, "owned"):
         path: Steps = ("hardware", "owned", i)
         parts = [key for key in _PARTS_OF_A_PRICE if key in owned]

@@ -21,6 +21,7 @@ from tests.worlds import catalog, device, job, offer, scenario, shape
 
 STATED = Provenance(source="a page", as_of="2026-11-20", status="seen")
 BIG, CLOUD, BAZAAR = "big/four:us-1:on_demand", "cloud/four:eu-1:on_demand", "bazaar/four:xx:on_demand"
+OURS = "owned:0:cloud/four"
 RARE, KEPT = "bazaar/one:xx:on_demand", "cloud/four:eu-1:commitment_1y"
 
 
@@ -62,7 +63,7 @@ def ids(known: Catalog | None = None, **hardware: Any) -> list[str]:
         ({"providers": ["big", "cloud"], "exclude": ["big"]}, [CLOUD]),
         ({"kinds": ["marketplace", "cloud"]}, [BAZAAR, RARE, CLOUD]),
         ({"kinds": "hyperscaler"}, [BIG]),
-        ({"kinds": "owned"}, []),  # nothing is rented
+        ({"kinds": "owned", "owned": [{"shape": "cloud/four", "count": 1, "price": "$1/h"}]}, [OURS]),  # none is rented
         ({"allow": ["rare"]}, [RARE]),  # nobody else sells it
         ({"allow": ["fast", "rare"]}, [RARE, BIG, CLOUD]),
         ({"allow": ["rare"], "exclude": ["bazaar"]}, []),
