@@ -55,8 +55,9 @@ def can(software: Software, layout: Layout) -> Any:
 def named_can(job: TrainingJob, layout: Layout) -> Any:
     """Mask of the layouts of what a job names: of its prediction and its program; None of nothing.
 
-    DeepSpeed's pipeline is a class of the user's own model, without chunks of layers between stages ("Pipeline
-    Parallelism" of its documentation, read on 2026-11-28): a job has one where it fixes `pp`.
+    Of a program that is predicted by a row of its own name, no pipeline unless it has one in its configuration or the
+    job fixes `pp`, and no chunks of layers between stages unless it has these: DeepSpeed's pipeline is a class of the
+    user's own model ("Pipeline Parallelism" of its documentation, read on 2026-11-28).
 
     Parameters
     ----------
@@ -70,10 +71,11 @@ def named_can(job: TrainingJob, layout: Layout) -> Any:
     if framework is None:
         return None
     mask = framework_can(framework, layout)
-    if name == "deepspeed":
-        mask = mask & (np.asarray(layout.vpp) == 1) & ((np.asarray(layout.pp) == 1) | _fixes(job, "pp"))
     if name in COUNTS_AS:
         mask = mask & can(SOFTWARE[name], layout)
+    elif (software := SOFTWARE.get(name)) is not None:
+        staged = bool(software.under_pipeline) or _fixes(job, "pp")
+        mask = mask & ((np.asarray(layout.pp) == 1) | staged) & ((np.asarray(layout.vpp) == 1) | software.virtual)
     return mask & cuts_base(job, layout)
 
 
