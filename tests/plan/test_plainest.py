@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from planner import api
-from planner.api.sessions import Session
+from planner.api import sessions
 from planner.candidates.ties import plain_serving, plain_training
 from planner.errors import PlanError
 from planner.estimate.layout import Layout
@@ -279,13 +279,13 @@ def test_a_fleet_is_on_one_offer_where_that_costs_little_more(dollars: float, se
 def test_of_many_workloads_trials_by_cost_alone_end_at_the_same_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """And plans of one cost are told apart once, not in every trial."""
     told_apart: list[bool] = []
-    solved = Session.solved
+    asked = sessions.optimize
 
-    def noted(session: Session, candidates: Any, *, cost_only: bool = False) -> Any:
-        told_apart.append(not cost_only)
-        return solved(session, candidates, cost_only=cost_only)
+    def noted(program: Any, **options: Any) -> Any:
+        told_apart.append(not options.get("cost_only", False))
+        return asked(program, **options)
 
-    monkeypatch.setattr(Session, "solved", noted)
+    monkeypatch.setattr(sessions, "optimize", noted)
     size: dict[str, Any] = {"model": "qwen3-30b-a3b", "sequence_length": 4096, "deadline": "30 days"}
     jobs = [{"name": f"train-{number}", "tokens": f"{number}B", **size} for number in range(1, 6)]
     six = scenario(jobs, hardware={"allow": ["h100-sxm-80gb"]}, limits={"max_devices": 40})
