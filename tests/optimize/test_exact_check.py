@@ -232,3 +232,13 @@ def test_flows_of_one_bucket_are_shared_by_capacity() -> None:
     question = fleet(2, [[10], [30]], demand_micro_per_s=(20,))
     (flows,) = flows_of(question, ints([2, 1]), None, None)
     assert flows[:, 0].tolist() == [8.0, 12.0]
+
+
+def test_only_the_demand_of_some_is_checked_where_others_stay() -> None:
+    """And of all where nobody says which; limits are checked in any case."""
+    tasks = [Task(name=name, kind="training", first=at, stop=at + 1, count=2) for at, name in enumerate("ab")]
+    question = program(tasks, cost=[1, 1], rows=(row("limits.x", 2, [1, 1]),))
+    scope = Scope(program=question, upper=ints([9, 9]), joint=Joint.of(()))
+    one, other, limit = "a: not 2 jobs", "b: not 2 jobs", "limits.x: 6 of 2"
+    for asked, found in ((None, [one, other, limit]), (tasks[:1], [one, limit]), (tasks[1:], [other, limit])):
+        assert list(violations(scope, ints([3, 3]), tasks=asked)) == found
