@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
-from planner.estimate.frameworks import named_framework
 from planner.estimate.layout import ENDS, Layout, equal_chunks
-from planner.estimate.software_layouts import adapters_can, cuts_base, named_can
+from planner.estimate.software_layouts import MANY_DEVICES, SHORT_TOKENS, adapters_can, cuts_base, named_can
 from planner.scenario.schema import TrainingJob
 
 IntArray = NDArray[np.int64]
@@ -194,7 +193,7 @@ class _Table:
 
 
 def offered(job: TrainingJob, rules: LayoutRules, layout: Layout) -> Layout:
-    """Without the layouts that the framework of a job does not have, or, left open, that none advises.
+    """Without the layouts that the framework of a job does not have, and without those that none advises.
 
     Parameters
     ----------
@@ -207,7 +206,8 @@ def offered(job: TrainingJob, rules: LayoutRules, layout: Layout) -> Layout:
     """
     named = named_can(job, layout)
     if named is not None:
-        return layout.select(np.flatnonzero(named))
+        advised = named & ~unadvised(job, rules, layout)
+        return layout.select(np.flatnonzero(advised if advised.any() else named))
     if "pp" in dict(rules.pinned):
         return layout.select(np.flatnonzero(cuts_base(job, layout)))
     if job.lora is not None:
@@ -216,21 +216,29 @@ def offered(job: TrainingJob, rules: LayoutRules, layout: Layout) -> Layout:
 
 
 def unadvised(job: TrainingJob, rules: LayoutRules, layout: Layout) -> NDArray[np.bool_]:
-    """Gradients or weights shared out under a pipeline, where nobody asks for it: few trainers have both.
+    """What nobody advises and nobody asks for.
+
+    Gradients or weights shared out under a pipeline: few trainers have both. A short sequence and experts both split on
+    few devices: of mixtures of experts only the largest are pre-trained so, and no measured row is (Megatron Bridge's
+    starting points of parallelism, read on 2026-11-28: Qwen3 235B alone).
 
     Parameters
     ----------
     job
-        One that names a framework, or trains adapters, is held to what its software has.
+        One that trains adapters is held to what its software has.
     rules
-        Where a number of stages is fixed there, it is asked for.
+        Where a number of stages or a degree is fixed there, it is asked for.
     layout
         (n,) legal layouts.
     """
-    named = named_framework(job.framework) is not None  # pytorch and the like say of no layout
-    if named or job.lora is not None or "pp" in dict(rules.pinned):
+    pinned = dict(rules.pinned)
+    if job.lora is not None or "pp" in pinned:
         return np.zeros(np.size(layout.pp), dtype=bool)
-    return np.asarray((np.asarray(layout.pp) > 1) & (np.asarray(layout.sharding) > 1))
+    found = (np.asarray(layout.pp) > 1) & (np.asarray(layout.sharding) > 1)
+    if rules.sequence_length <= SHORT_TOKENS and not {"cp", "ep"} & pinned.keys():
+        both = (np.asarray(layout.cp) > 1) & (np.asarray(layout.ep) > 1)
+        found = found | both & (np.asarray(layout.devices) < MANY_DEVICES)
+    return np.asarray(found)
 
 
 def _model_splits(arch: Architecture, rules: LayoutRules) -> IntArray:

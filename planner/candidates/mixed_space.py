@@ -230,11 +230,11 @@ def _fitting(question: TrainingQuestion, site: Site, counts: Sequence[int], conf
     )
     every = enumerate_layouts(question.arch, [count * shape.devices for count in counts], rules)
     layout = offered(question.job, rules, every)
-    needed = np.asarray(training_memory(question.arch, question.spec, layout).total)
+    needed = np.asarray(training_memory(question.arch, question.spec, layout, site.device.family).total)
     fits = needed * question.band(site).memory_margin(confidence) <= site.usable_bytes
     most = host_bytes_per_device(shape)
     if question.spec.offload and most is not None:
-        fits &= np.asarray(host_bytes(question.arch, question.spec, layout).total) <= most
+        fits &= np.asarray(host_bytes(question.arch, question.spec, layout, site.device.family).total) <= most
     rows = np.flatnonzero(fits)
     if "activations" not in question.spec.offload:
         rows = least_policies(layout, policy_runs(layout), rows)

@@ -183,7 +183,7 @@ def mixed_of(space: MixSpace, mix: Mix) -> Mixed:
         groups.append(
             Group(
                 site=site, nodes=block.nodes, layout=layout, step_s=step_s, time=Terms(terms), carbon_mg=carbon,
-                memory=training_memory(question.arch, question.spec, layout),
+                memory=training_memory(question.arch, question.spec, layout, site.device.family),
                 cost_microusd=mix.cost_microusd[k], traffic_microusd=mix.traffic_microusd[k],
             )
         )  # fmt: skip

@@ -123,8 +123,8 @@ def plain_training(layout: Layout, domain: IntArray | int) -> IntArray:
         Devices that fast links join, of the machine of each layout: a pipeline that does not leave them, and virtual
         stages there, are worse than any other kind; gradients or weights that are shared out under a pipeline worst.
     """
-    tp, pp, cp = (np.asarray(getattr(layout, name)) for name in ("tp", "pp", "cp"))
-    cut, inside = pp > 1, tp * pp * cp <= domain
+    tp, pp, cp, ep = (np.asarray(getattr(layout, name)) for name in ("tp", "pp", "cp", "ep"))
+    cut, inside = pp > 1, pp * np.maximum(tp * cp, ep) <= domain  # a copy of the experts lies on `ep` ranks of a stage
     advised = np.where(cut & inside, INSIDE, 0) + np.where(cut & (np.asarray(layout.sharding) >= 2), SHARED_OUT, 0)
     virtual = np.where(np.asarray(layout.vpp) > 1, np.where(inside, INSIDE, VIRTUAL), 0)
     order = {"dp": 0, "tp": 1, "ep": 1, "cp": 2, "pp": 3}

@@ -34,6 +34,7 @@ from planner.candidates.training_table import Part, TrainingTable, priced
 from planner.carriers import dataclass
 from planner.estimate.terms import Terms
 from planner.estimate.training import OnMachine, Timed, is_analytic, run_seconds, training_times
+from planner.estimate.training_memory import family_alike
 from planner.units import format_bytes, format_duration
 
 __all__ = ["TrainingTable", "percentile", "training_table", "training_tables"]
@@ -289,20 +290,20 @@ def _part(
         domain, every = timed.fitting.search.domain, question.involved is not None
         kept = fastest(layout, union, timed.nodes, timed.finish_s, on_time, domain, every_degree=every)
     ledger.drop("slower", "layouts", len(on_time) - len(kept))
-    part = _chosen_part(timed, rows, kept)
+    part = _chosen_part(question, timed, rows, kept)
     if not question.switches or not group[0].spot:
         return part
     late = rows[np.isfinite(timed.finish_s[rows]) & ~np.isin(timed.nodes[rows], timed.nodes[on_time])]
     late = fastest(layout, union, timed.nodes, timed.finish_s, late, timed.fitting.search.domain)
-    return replace(part, late=_chosen_part(timed, rows, late)) if len(late) else part
+    return replace(part, late=_chosen_part(question, timed, rows, late)) if len(late) else part
 
 
-def _chosen_part(timed: _Timed, rows: Rows, kept: Rows) -> Part:
+def _chosen_part(question: TrainingQuestion, timed: _Timed, rows: Rows, kept: Rows) -> Part:
     """Some of the rows that fit at a confidence."""
     return Part(
         group=timed.fitting.search.group,
         layout=timed.looked.layout,
-        memory=timed.looked.memory,
+        memory=timed.looked.memory[family_alike(question.spec, timed.fitting.search.family)],
         rows=timed.fitting.rows[kept],
         time=timed.time,
         places=timed.place[kept],

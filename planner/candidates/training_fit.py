@@ -41,7 +41,7 @@ from planner.estimate.software_layouts import on_gpus, open_advised, open_can
 from planner.estimate.step_distinct import Ways
 from planner.estimate.terms import Terms
 from planner.estimate.training import OnMachine, is_analytic, pace_s, step_seconds, training_memory, training_times
-from planner.estimate.training_memory import host_bytes
+from planner.estimate.training_memory import family_alike, host_bytes
 from planner.estimate.training_spec import TrainingSpec
 
 Rows = NDArray[np.int64]
@@ -88,6 +88,11 @@ class Search:
     def domain(self) -> int:
         """Devices that tensor parallelism may span."""
         return self.group[0].domain
+
+    @property
+    def family(self) -> str:
+        """Of the device."""
+        return self.group[0].device.family
 
     @property
     def microusd_per_flop(self) -> float:
@@ -142,14 +147,14 @@ class Looked:
     """Layouts of a job, their memory, and which of them fit which machine."""
 
     layout: Layout
-    memory: Terms
+    memory: dict[str, Terms]  # by `family_alike` of the machines that were looked at
     ways: Ways | None
     on: Mapping[bytes, Fit]  # by digest of the machine
 
     @property
     def nbytes(self) -> int:
         """Of all arrays, roughly.  [B]"""
-        names = len(Layout.__slots__) + len(self.memory) + 3
+        names = len(Layout.__slots__) + sum(len(terms) for terms in self.memory.values()) + 3
         return 8 * names * np.size(self.layout.devices) + sum(26 * len(fit.rows) for fit in self.on.values())
 
 
@@ -168,12 +173,11 @@ class Fitting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Evaluated:
-    """Layouts for any machine and their memory, which does not depend on the device."""
+    """Layouts for any machine and their memory, which depends on the device by its software alone."""
 
     layout: Layout
     devices: Rows
-    memory: Terms
-    needed: NDArray[np.float64]
+    memory: dict[str, Terms]  # by `family_alike` of the machines that were asked for
     runs: Rows  # of rows that differ in recomputation alone
     ways: Ways | None
     by_count: Mapping[int, Rows]  # ascending, of each count of devices
@@ -181,7 +185,7 @@ class _Evaluated:
     launched: NDArray[np.bool_] | None  # whether some program has it on GPUs; None: each, or nobody knows
     unadvised: tuple[Rows, Rows] = (_NONE, _NONE)  # devices and tensor ranks of those that nobody advises
     aside: dict[int, Rows] = field(default_factory=dict)  # how many these are by devices, of each fast domain
-    able: dict[str, NDArray[np.bool_] | None] = field(default_factory=dict)  # what programs have, by kind of device
+    able: dict[str, NDArray[np.bool_] | None] = field(default_factory=dict)  # what programs have, by family of devices
     origin: tuple[Rows, Rows] | None = None  # of finer ones: the first and the last number beside which each lies
 
 
@@ -226,7 +230,7 @@ def look(
     if missing:
         looked = _grown(question, looked, missing, out, every_layout=every_layout)
         if looked.nbytes > MOST_KEPT_BYTES:  # machines at other confidences, or of another time, go
-            looked = _with(_nothing(), looked, {at: looked.on[at] for at in told if at in looked.on})
+            looked = _with(question, _nothing(), looked, {at: looked.on[at] for at in told if at in looked.on})
         if not out(lambda: True):
             question.recall.keep(key, looked, nbytes=looked.nbytes)
     return looked, [_asked_for(looked, *each) for each in zip(searches, levels, told)]
@@ -252,13 +256,13 @@ def _figures_of(search: Search, levels: Sequence[Level]) -> bytes:
     """Everything on a machine that its layouts and the seconds of their steps follow from, but the counts."""
     site = search.group[0]
     memory = (site.usable_bytes, host_bytes_per_device(site.shape), [level.memory_margin for level in levels])
-    kind = (site.device.kind, site.shape.devices, search.domain, float(is_analytic(search.spec)))
+    kind = (site.device.kind, search.family, site.shape.devices, search.domain, float(is_analytic(search.spec)))
     return figures_of(search.machine, *kind, *memory, texts=True)
 
 
 def _nothing() -> Looked:
     none: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-    return Looked(layout=Layout(**dict.fromkeys(Layout.__slots__, none)), memory=Terms({}), ways=None, on={})
+    return Looked(layout=Layout(**dict.fromkeys(Layout.__slots__, none)), memory={}, ways=None, on={})
 
 
 def _asked_for(looked: Looked, search: Search, levels: list[Level], told: bytes) -> Fitting:
@@ -297,24 +301,41 @@ def _grown(
             there = {told: missing[told] for told in fits}
             found.append((finer, dict(_fits(question, finer, there, out, numbers, every_layout=False))))
     for evaluated, its in found:
-        known = _with(known, evaluated, its)
+        known = _with(question, known, evaluated, its)
     return known
 
 
-def _with(known: Looked, evaluated: _Evaluated | Looked, fits: Mapping[bytes, Fit]) -> Looked:
+def _with(
+    question: TrainingQuestion, known: Looked, evaluated: _Evaluated | Looked, fits: Mapping[bytes, Fit]
+) -> Looked:
     """With other layouts, of which those that fit nowhere are left out."""
-    used = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(fit.rows for fit in fits.values())]))
+    fitting = np.zeros(np.size(evaluated.layout.devices), dtype=bool)
+    for fit in fits.values():
+        fitting[fit.rows] = True
+    used, place = np.flatnonzero(fitting), np.cumsum(fitting) - 1
     on, first = dict(known.on), np.size(known.layout.devices)
     for told, fit in fits.items():
-        moved = replace(fit, rows=first + np.searchsorted(used, fit.rows))
+        moved = replace(fit, rows=first + place[fit.rows])
         on[told] = on[told].beside(moved) if told in on else moved
     ways = evaluated.ways and evaluated.ways.select(used)
+    memory = {family: terms.select(used) for family, terms in evaluated.memory.items()}
+    chosen = Looked(layout=evaluated.layout.select(used), memory=memory, ways=ways, on=on)
     return Looked(
-        layout=Layout.concatenate([known.layout, evaluated.layout.select(used)]),
-        memory=Terms.concatenate([known.memory, evaluated.memory.select(used)]),
+        layout=Layout.concatenate([known.layout, chosen.layout]),
+        memory={
+            family: Terms.concatenate([_memory(question, some, family) for some in (known, chosen)])
+            for family in {**known.memory, **evaluated.memory}
+        },
         ways=known.ways.and_(ways) if known.ways and ways else ways,
         on=on,
     )
+
+
+def _memory(question: TrainingQuestion, looked: _Evaluated | Looked, family: str) -> Terms:
+    """What the layouts take on a family of devices, worked out once."""
+    if family not in looked.memory:
+        looked.memory[family] = training_memory(question.arch, question.spec, looked.layout, family)
+    return looked.memory[family]
 
 
 def _evaluated(question: TrainingQuestion, searches: Sequence[Search]) -> _Evaluated:
@@ -345,13 +366,11 @@ def _with_memory(question: TrainingQuestion, layout: Layout) -> _Evaluated:
     devices = np.asarray(layout.devices, dtype=np.int64)
     order = np.argsort(devices, kind="stable")
     counts, starts = np.unique(devices[order], return_index=True)
-    memory = training_memory(question.arch, question.spec, layout)
     return _Evaluated(
         layout=layout,
         devices=devices,
-        memory=memory,
+        memory={},
         splits=split_numbers(layout, layout),
-        needed=np.asarray(memory.total),
         runs=policy_runs(layout),
         ways=Ways.of(layout),
         by_count=dict(zip(counts.tolist(), np.split(order, starts[1:]))),
@@ -495,7 +514,8 @@ def _fit(
     if over is not None:
         _note(missed, "host-memory", nodes[over > 0], over[over > 0])
         rows, nodes = rows[over <= 0], nodes[over <= 0]
-    needed, fits = evaluated.needed[rows], []
+    memory = _memory(question, evaluated, family_alike(question.spec, search.family))
+    needed, fits = np.asarray(memory.total)[rows], []
     for level in levels:
         lacking = needed * level.memory_margin - usable
         mine = lacking <= 0
@@ -554,11 +574,11 @@ def _launched(question: TrainingQuestion, search: Search, evaluated: _Evaluated,
     job, kind, per_shape = question.job, search.group[0].device.kind, search.group[0].shape.devices
     if kind == "gpu":
         return np.full(len(rows), True) if evaluated.launched is None else evaluated.launched[rows]
-    if named_framework(job.framework):
+    if named_framework(job.framework) and kind != "tpu":
         return np.full(len(rows), True)
-    if kind not in evaluated.able:
-        evaluated.able[kind] = open_can(job, question.arch, evaluated.layout, kind)
-    able, layout = evaluated.able[kind], evaluated.layout
+    if search.family not in evaluated.able:
+        evaluated.able[search.family] = open_can(job, question.arch, evaluated.layout, kind, search.family)
+    able, layout = evaluated.able[search.family], evaluated.layout
     dp, ep, pp = (np.asarray(degree)[rows] for degree in (layout.dp, layout.ep, layout.pp))
     mine = None if able is None else able[rows]
     return np.asarray(open_advised(job, mine, dp, ep, pp, evaluated.devices[rows], kind, per_shape))
@@ -569,7 +589,7 @@ def _over_hosts(question: TrainingQuestion, search: Search, layout: Layout, rows
     most = host_bytes_per_device(search.group[0].shape)
     if not question.spec.offload or most is None:
         return None
-    return np.asarray(host_bytes(question.arch, question.spec, layout.select(rows)).total) - most
+    return np.asarray(host_bytes(question.arch, question.spec, layout.select(rows), search.family).total) - most
 
 
 def _with_steps(

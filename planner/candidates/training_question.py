@@ -31,6 +31,7 @@ from planner.estimate.resolve import (
 from planner.estimate.run import checkpoint_bytes_of, preemption_margin
 from planner.estimate.sources import training_equations
 from planner.estimate.training import training_memory
+from planner.estimate.training_memory import ALIKE, SHARDED
 from planner.estimate.training_spec import TrainingSpec
 from planner.scenario.schema import Scenario, TrainingJob
 
@@ -217,8 +218,7 @@ def asked_batches(job: TrainingJob, sequence_length: int) -> tuple[tuple[float, 
 
 def _state_bytes(arch: Architecture, spec: TrainingSpec, batch: float) -> float:
     """Weights, gradients and optimizer state of the whole model, unsharded.  [B]"""
-    one = Layout(
-        devices=1, dp=1, tp=1, pp=1, vpp=1, cp=1, ep=1, micro_batch=1, sharding=0, recompute=0, global_batch=batch
-    )
-    memory = training_memory(arch, spec, one)
-    return sum(float(memory[name]) for name in ("weights", "gradients", "optimizer"))
+    one = dict.fromkeys(("devices", "dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch"), 1)
+    some = (Layout(**one, sharding=stage, recompute=0, global_batch=batch) for stage in (0, SHARDED))
+    every = [training_memory(arch, spec, layout, ALIKE[0]) for layout in some]  # programs keep other copies
+    return min(sum(float(memory[name]) for name in ("weights", "gradients", "optimizer")) for memory in every)

@@ -213,7 +213,7 @@ def _crossed(
         sites=sites,
         nodes=nodes,
         layout=parts[0].layout.select(of_all),
-        memory=parts[0].memory.select(of_all),
+        memory=_memory_of(parts, np.array([part_index for part_index, _, _ in rows]), of_all),
         time=_times(parts).select(index),
         finish_s=finish,
         cost_microusd=tuple(
@@ -222,6 +222,17 @@ def _crossed(
         ),
         fastest_s=fastest_s,
     )
+
+
+def _memory_of(parts: Sequence[Part], part: NDArray[np.int64], of_all: NDArray[np.int64]) -> Terms:
+    """Of layouts by the memory of the parts that they are of: few parts have another than the first."""
+    every = {id(one.memory): one.memory for one in parts}
+    if len(every) == 1:
+        return parts[0].memory.select(of_all)
+    which = np.array([id(one.memory) for one in parts])[part]
+    places = [np.flatnonzero(which == number) for number in every]
+    terms = Terms.concatenate([memory.select(of_all[some]) for memory, some in zip(every.values(), places)])
+    return terms.select(np.argsort(np.concatenate(places)))
 
 
 def _within_caps(caps: ShapeCaps, part: Part, site: Site, ledger: Ledger) -> list[int]:

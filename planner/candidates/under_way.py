@@ -72,7 +72,7 @@ def under_way(
         raise _no_layout(job, scenario, f"{count} × {shape.id}")
     device = catalog.devices[shape.device]
     spec = training_spec(job, arch, device, shape)
-    fits = np.asarray(training_memory(arch, spec, layout).total) <= usable_bytes(device, shape)
+    fits = np.asarray(training_memory(arch, spec, layout, device.family).total) <= usable_bytes(device, shape)
     rate = inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s)
     machine = training_machine(device, shape, job, arch, catalog, rate)
     seconds = np.where(fits, predicted_step_s(arch, spec, layout, machine), np.inf)

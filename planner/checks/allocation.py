@@ -97,7 +97,7 @@ class AllocationCheck:
                 asked, self.scenario, self.catalog, self.arch, pairs, served["fleet"], self.memo
             )
 
-    def memory(self, job: TrainingJob, split: TrainingLayout, devices: int) -> Terms:
+    def memory(self, job: TrainingJob, split: TrainingLayout, devices: int, family: str) -> Terms:
         """What a device holds of a job, worked out once for a split.  [B]
 
         Parameters
@@ -108,10 +108,12 @@ class AllocationCheck:
             The layout as a row tells it.
         devices
             Of one job.
+        family
+            Of the devices; it may decide the software.
         """
-        key = ("memory", job.name, devices, *sorted(split.items()))
+        key = ("memory", job.name, devices, family, *sorted(split.items()))
         spec = training_spec(job, self.arch)
-        return self.memo.of(key, lambda: training_memory(self.arch, spec, layout_of(split, devices)))
+        return self.memo.of(key, lambda: training_memory(self.arch, spec, layout_of(split, devices), family))
 
     def way(self, job: TrainingJob, split: TrainingLayout, nodes: int, facts: OfferFacts, margins: Margins) -> Way:
         """One job on so many shapes, worked out once for a split.
@@ -266,7 +268,7 @@ class AllocationCheck:
     def _memory(
         self, job: TrainingJob, row: TrainingAllocation, layout: Layout, facts: OfferFacts, margins: Margins
     ) -> Iterator[Finding]:
-        terms = self.memory(job, row["layout"], layout.devices)
+        terms = self.memory(job, row["layout"], layout.devices, facts.device.family)
         needed, usable = float(terms.total), usable_bytes(facts.device, facts.shape)
         cells = memory_cells(terms.row(0), usable)
         yield from cell_findings("wrong-memory", job.name, row["memory"], cells, scale=usable)
@@ -282,7 +284,7 @@ class AllocationCheck:
         if not job.offload:
             return
         most = host_bytes_per_device(facts.shape)
-        asked = float(host_bytes(self.arch, training_spec(job, self.arch), layout).total)
+        asked = float(host_bytes(self.arch, training_spec(job, self.arch), layout, facts.device.family).total)
         if most is None or asked > most:
             yield Finding("does-not-fit", f"{job.name}: offloads {asked:.6g} B a device, hosts hold {most or 0:.6g} B")
 

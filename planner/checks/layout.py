@@ -15,6 +15,7 @@ from planner.estimate.layout import ENDS, equal_chunks
 from planner.estimate.resolve import batch_bounds, sequence_length_of
 from planner.estimate.serving_tiers import fleet_engine
 from planner.estimate.serving_work import cache_heads
+from planner.estimate.software_layouts import MANY_DEVICES, SHORT_TOKENS
 from planner.scenario.schema import ServingFleet, TrainingJob
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ def training_layout_findings(
     named = stated or named_framework(job.framework) is not None or "pp" in pinned
     if not named and split["pp"] > 1 and STAGES.index(split["sharding"]) >= 2:
         yield _illegal(where, f"{split['sharding']} under a pipeline, which neither framework nor layout asks for")
+    wide = stated or {"pp", "cp", "ep"} & pinned.keys() or devices >= MANY_DEVICES or job.lora is not None
+    if not wide and split["cp"] > 1 and split["ep"] > 1 and sequence_length_of(job, arch) <= SHORT_TOKENS:
+        yield _illegal(where, "a short sequence and experts both split on few devices, which no layout asks for")
     alone = split["pp"] == split["cp"] == split["ep"] == 1 and (split["tp"] == 1 or split["sharding"] != "zero-3")
     if not named and job.lora is not None and not alone:
         yield _illegal(where, "adapters in a layout that no program has, nor framework or layout asks for")
@@ -169,7 +173,8 @@ def _framework_findings(where: str, name: str, split: TrainingLayout) -> Iterato
     if framework is None:
         return
     stage, stages = STAGES.index(split["sharding"]), split["pp"]
-    if stage not in framework.stages:
+    alone = stage == 0 and split["dp"] * split["tp"] * split["cp"] * stages == 1  # nothing to share
+    if stage not in framework.stages and not alone:
         yield _illegal(where, f"{name} has no {split['sharding']}")
     if stages > 1 and not framework.pipeline:
         yield _illegal(where, f"{name} has no pipeline")

@@ -114,7 +114,7 @@ def training_way(
         return Finding("network-unknown", f"{job.name}: {offer} may run only what fits one shape")
 
     margins = margins_on(job, arch, facts.device, check.catalog, ratio_on(check.under_way, facts.device.id))
-    needed = float(check.memory(job, split, devices).total) * margins.memory
+    needed = float(check.memory(job, split, devices, facts.device.family).total) * margins.memory
     if needed > usable_bytes(facts.device, facts.shape) * (1 + 1e-12):
         return Finding("does-not-fit", f"{job.name}: {offer} as another way needs {needed:.6g} B")
     return check.way(job, split, nodes, facts, margins).hours

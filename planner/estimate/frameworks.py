@@ -80,7 +80,7 @@ FRAMEWORKS = {
         Framework(name="common", attention="flash2", sharding=1),
         Framework(name="llm.c", attention="fused", sharding=1, stages=(0, 1), pipeline=False, host_share=0.1,
                   traffic=0.7, logit_bytes=8.0),
-        Framework(name="maxtext", attention="splash", sharding=3, stages=(0, 3), accumulates=False, host_share=0.0,
+        Framework(name="maxtext", attention="splash", sharding=3, stages=(0, 1, 3), accumulates=False, host_share=0.0,
                   expert_host=0.0, traffic=0.6, tensor_hidden=0.6, recompute_share=0.5),
         Framework(name="neuron", attention="fused", sharding=1, stages=(0, 1), reduce_bytes=4.0, host_share=0.0,
                   expert_host=0.0),
@@ -180,30 +180,59 @@ def stack_defaults(
     return found
 
 
-def planned_framework(name: str | None, kind: str, family: str, sharding: int) -> Framework:
+def planned_framework(name: str | None, family: str, sharding: int) -> Framework:
     """What trains a job: as the scenario says, else the usual software of a device at a ZeRO stage.
 
     Parameters
     ----------
     name
         What the scenario names; None, and a name that says less than a row of FRAMEWORKS, leave it to the rest.
-    kind
-        Of the device; only tpu makes a difference.
     family
-        Of the device; those that begin with neuron have software of their own.
+        Of the device; those that begin with tpu or neuron have software of their own.
     sharding
         ZeRO stage, 0 to 3.
     """
+    tpu = family.startswith("tpu")
     name = COUNTS_AS.get(name or "", name)
-    if kind == "tpu" and name == "jax":  # its row is that of JAX on GPUs, as rows of MaxText on GPUs are read
+    if tpu and name == "jax":  # its row is that of JAX on GPUs, as rows of MaxText on GPUs are read
         name = "maxtext"
     if name in FRAMEWORKS:  # pytorch and tensorflow say less than a row of the table
         return FRAMEWORKS[name]
-    if kind == "tpu":
+    if tpu:
         return FRAMEWORKS["maxtext"]
     if family.startswith("neuron"):
         return FRAMEWORKS["neuron"]
     return FRAMEWORKS["fsdp" if sharding == 3 else "megatron"]
+
+
+def software_stage(sharding: Any, devices: Any) -> Any:
+    """ZeRO stage that says which software is usual: one device has nothing to share, and PyTorch's own is usual there.
+
+    Parameters
+    ----------
+    sharding
+        ZeRO stage as planned, 0 to 3.
+    devices
+        Of one job.
+    """
+    return np.where(np.asarray(devices) == 1, 3, np.asarray(sharding))
+
+
+def kept_as(name: str | None, family: str | None, sharding: int) -> str | None:
+    """Whose copies and buffers a job keeps in memory: those of what its time is predicted by, if that is known.
+
+    Parameters
+    ----------
+    name
+        What the scenario names, if anything. A name that says less than a row of FRAMEWORKS is kept: the common stack.
+    family
+        Of the device; None: any, and nothing follows from it.
+    sharding
+        ZeRO stage, 0 to 3.
+    """
+    if family is None or (name and named_framework(name) is None):
+        return name
+    return planned_framework(name, family, sharding).name
 
 
 def named_framework(name: str | None) -> Framework | None:
@@ -221,7 +250,7 @@ def framework_can(framework: Framework, layout: Layout) -> Any:
 
     DeepSpeed's pipeline keeps whole gradients, so stages 2 and 3 exclude it, and stage 3 its tensor parallelism.
     """
-    can = np.isin(np.asarray(layout.sharding), framework.stages)
+    can = np.isin(np.asarray(layout.sharding), framework.stages) | (np.asarray(layout.devices) == 1)
     if not framework.pipeline:
         can = can & (np.asarray(layout.pp) == 1)
     if framework.name == "deepspeed":

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.catalog.model import Device, Shape
-from planner.estimate.frameworks import planned_framework
+from planner.estimate.frameworks import planned_framework, software_stage
 from planner.estimate.layout import ENDS, equal_chunks
 from planner.estimate.resolve import framework_of, sequence_length_of
 from planner.estimate.software_models import MEGATRON_FAMILIES, maxtext_model, titan_flavor
@@ -189,8 +189,8 @@ def closest(asked: Asked) -> tuple[str, Lack]:
 
 def _foreseen_first(asked: Asked) -> list[str]:
     stage = STAGES.index(asked.layout.sharding)
-    given = framework_of(asked.job)
-    row = planned_framework(given, "tpu" if asked.kind == "tpu" else "gpu", asked.family, stage).name
+    devices = asked.layout.dp * asked.layout.tp * asked.layout.pp * asked.layout.cp
+    row = planned_framework(framework_of(asked.job), asked.family, int(software_stage(stage, devices))).name
     return sorted(SOFTWARE, key=lambda name: row not in SOFTWARE[name].predicted)  # which keeps the order of equals
 
 

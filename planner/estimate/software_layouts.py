@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from planner.architecture.model import Architecture
-from planner.estimate.frameworks import COUNTS_AS, framework_can, named_framework
+from planner.estimate.frameworks import COUNTS_AS, framework_can, named_framework, planned_framework
 from planner.estimate.layout import Layout
 from planner.estimate.software import (
     MUON_STAGES,
@@ -25,6 +25,9 @@ from planner.estimate.software import (
 )
 from planner.estimate.software_models import titan_flavor
 from planner.scenario.schema import TrainingJob
+
+# Of mixtures of experts with sequences up to this length context parallelism is advised on many devices alone
+SHORT_TOKENS, MANY_DEVICES = 8192, 128
 
 
 def can(software: Software, layout: Layout) -> Any:
@@ -120,8 +123,10 @@ def _keeps(software: Software, job: TrainingJob, layout: Layout) -> Any:
     return np.array([name in stages for name in STAGES])[np.asarray(layout.sharding)]
 
 
-def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str) -> Any:
+def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str, family: str) -> Any:
     """Mask of the layouts that some program of a kind of device has on one slice, of an open job; None: nobody knows.
+
+    Where no program makes the model, those of the software that all its times are predicted by.
 
     Parameters
     ----------
@@ -131,13 +136,21 @@ def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str) ->
         Layouts, as arrays.
     kind
         Of device: gpu | tpu ...
+    family
+        Of the device.
     """
+    if job.lora is not None:
+        return None
     masks = [
         can(software, layout) & _JOINED[software.name](arch, layout)
         for software in SOFTWARE.values()
         if kind in software.kinds and software.name in _JOINED
     ]
-    return np.any(masks, axis=0) if masks and job.lora is None else None
+    mask = np.any(masks, axis=0) if masks else None
+    if mask is None or not mask.any():
+        some = [planned_framework(None, family, stage) for stage in range(len(STAGES))]
+        mask = framework_can(some[0], layout) if some[0] is some[-1] else None
+    return mask
 
 
 def open_advised(

@@ -31,7 +31,7 @@ Index = NDArray[np.intp]
 class Ways:
     """Numbers of layouts that are the same in what a part of a step knows of them, machine and software given.
 
-    Software must follow from the ZeRO stage.
+    Software must follow from the ZeRO stage, and from whether there is one device alone.
     """
 
     layer: Index  # (layouts,) of a layer of one micro-batch
@@ -42,7 +42,7 @@ class Ways:
         """Numbers from 0; None where a degree is no whole number."""
         lay = layout.as_floats()
         layer, exchange = (
-            _key([getattr(lay, name) for name in names] + [expert_tensor(lay)], np.size(lay.devices))
+            _key([getattr(lay, name) for name in names] + [expert_tensor(lay), _alone(lay)], np.size(lay.devices))
             for names in (_OF_A_LAYER, _OF_AN_EXCHANGE)
         )
         if layer is None or exchange is None:
@@ -73,7 +73,7 @@ def distinct(ctx: Context) -> tuple[Context, Index | None]:
     count = np.size(ctx.tokens)
     if count < FEWEST or _varies(ctx.work) or _varies(ctx.machine) or any(_varies(one) for one in ctx.work.layers):
         return ctx, None
-    key = _key([getattr(ctx.layout, name) for name in _OF_A_LAYER] + [ctx.expert_tensor], count)
+    key = _key([getattr(ctx.layout, name) for name in _OF_A_LAYER] + [ctx.expert_tensor, _alone(ctx.layout)], count)
     if key is None:
         return ctx, None
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
@@ -95,6 +95,10 @@ def one_of_each(ctx: Context, numbers: Index) -> tuple[Context, Index]:
 def spread(value: Any, inverse: Index | None) -> Any:
     """Values of the distinct layouts for all layouts."""
     return value if inverse is None or np.ndim(value) == 0 else value[inverse]
+
+
+def _alone(layout: Layout) -> Any:
+    return np.asarray(layout.devices) == 1
 
 
 def _varies(thing: Any) -> bool:

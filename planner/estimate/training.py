@@ -30,7 +30,7 @@ def activations_known(arch: Architecture) -> bool:
     return bool(arch.layers)
 
 
-def training_memory(arch: Architecture, spec: TrainingSpec, layout: Layout) -> Terms:
+def training_memory(arch: Architecture, spec: TrainingSpec, layout: Layout, family: str | None = None) -> Terms:
     """Bytes per device of the fullest rank: weights, gradients, optimizer, activations and the rest.
 
     The first and the last pipeline stage are evaluated, and the terms are those of the larger.
@@ -45,8 +45,10 @@ def training_memory(arch: Architecture, spec: TrainingSpec, layout: Layout) -> T
         The job.
     layout
         How it is split: one layout or many.
+    family
+        Of the device, which decides the software of a job that names none; None: any, and the common stack.
     """
-    return in_blocks(lambda part: fullest_stage(arch, spec, part), layout)
+    return in_blocks(lambda part: fullest_stage(arch, spec, part, family), layout)
 
 
 def training_time(arch: Architecture, spec: TrainingSpec, layout: Layout, machine: Machine) -> Terms:

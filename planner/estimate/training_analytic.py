@@ -17,7 +17,14 @@ from planner.equations import rules
 from planner.equations.activations import EXPERT_IMBALANCE
 from planner.estimate.constants import NAMES as CONSTANTS
 from planner.estimate.constants import StepConstants
-from planner.estimate.frameworks import FP8_RECIPE, LOW_EXCHANGE_BYTES, RECIPES, planned_framework, stack_defaults
+from planner.estimate.frameworks import (
+    FP8_RECIPE,
+    LOW_EXCHANGE_BYTES,
+    RECIPES,
+    planned_framework,
+    software_stage,
+    stack_defaults,
+)
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.run import trained_parameters
@@ -135,7 +142,7 @@ def _columns(
     arch: Architecture, spec: TrainingSpec, layout: Layout, machines: Sequence[Machine], of: Index
 ) -> tuple[Machine, Stack]:
     """Machines and software of each layout."""
-    stages = np.minimum(np.asarray(layout.sharding, dtype=np.int64), 3)
+    stages = np.minimum(np.asarray(software_stage(layout.sharding, layout.devices), dtype=np.int64), 3)
     known: dict[object, list[dict[str, Any]]] = {}
     for one in machines:
         if (one.family, one.overheads) not in known:
@@ -188,7 +195,7 @@ def stack_of_job(arch: Architecture, spec: TrainingSpec, layout: Layout, machine
     machine
         Its family, and the factors that were fitted of software on it.
     """
-    sharding = np.asarray(layout.sharding)
+    sharding = software_stage(layout.sharding, layout.devices)
     stages = sorted({min(int(stage), 3) for stage in np.unique(sharding)})
     groups = [_fields(arch, spec, machine, stage) for stage in stages]
     chosen = groups[0]
@@ -205,8 +212,7 @@ def _where(which: Any, new: Any, old: Any) -> Any:
 
 
 def _fields(arch: Architecture, spec: TrainingSpec, machine: Machine, stage: int) -> dict[str, Any]:
-    kind = "tpu" if machine.family.startswith("tpu") else "gpu"
-    framework = planned_framework(spec.framework, kind, machine.family, stage)
+    framework = planned_framework(spec.framework, machine.family, stage)
     experts = arch.is_moe and spec.lora_rank is None
     found = stack_defaults(framework, machine.family, dict(machine.overheads), experts=experts)
     found["imbalance"] = EXPERT_IMBALANCE if arch.is_moe else 1.0

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields, replace
+
 import numpy as np
 
 from planner.architecture.model import Architecture
 from planner.equations import device_memory as dev
 from planner.equations import memory as mem
 from planner.equations import pipeline
+from planner.estimate.frameworks import kept_as, software_stage
 from planner.estimate.layer_memory import LayerScalars, TokenBytes
 from planner.estimate.layout import RECOMPUTE_FULL, RECOMPUTE_NONE, Layout
 from planner.estimate.memory_peak import buckets_of, peak_of_backward, side_pools, weight_gradients
@@ -19,10 +23,12 @@ from planner.estimate.training_spec import TrainingSpec
 __all__ = ["FRAGMENTATION_SHARE", "expert_tensor_degree", "fullest_stage", "host_bytes", "rank_memory"]
 
 RANKS = ("max", "rank0", "last")  # fullest of the first and the last pipeline stage; the first; the last
+ALIKE = ("gpu", "tpu", "neuron")  # families that stand for all: what their names begin with is what counts
+SHARDED = 3  # the ZeRO stage that shards weights, too
 _OFFLOADED_LAYERS = 2.0  # on the device while activations go to the host: one computed, one on its way
 
 
-def fullest_stage(arch: Architecture, spec: TrainingSpec, layout: Layout) -> Terms:
+def fullest_stage(arch: Architecture, spec: TrainingSpec, layout: Layout, family: str | None = None) -> Terms:
     """Terms of the first or the last pipeline stage, whichever needs more.
 
     Parameters
@@ -33,8 +39,48 @@ def fullest_stage(arch: Architecture, spec: TrainingSpec, layout: Layout) -> Ter
         The job.
     layout
         One layout or many, as arrays.
+    family
+        Of the device, which may decide the software, with the ZeRO stage; None: what the job names, on any.
     """
-    return rank_memory(arch, memory_stack(spec), spec.sequence_length, layout)
+
+    def of(part: Layout, stack: MemoryStack) -> Terms:
+        return rank_memory(arch, stack, spec.sequence_length, part)
+
+    return _by_stack(spec, layout, family, of)
+
+
+def _by_stack(
+    spec: TrainingSpec, layout: Layout, family: str | None, of: Callable[[Layout, MemoryStack], Terms]
+) -> Terms:
+    """What each layout's software keeps: weights sharded in full are another program's business."""
+    full = software_stage(layout.sharding, layout.devices) == SHARDED
+    names = _kept_by(spec, family)
+    if names[0] == names[1] or full.all() or not full.any():
+        return of(layout, memory_stack(replace(spec, framework=names[int(full.all())])))
+    every = Layout(**{field.name: np.broadcast_to(getattr(layout, field.name), full.shape) for field in fields(layout)})
+    rows = [np.flatnonzero(~full), np.flatnonzero(full)]
+    stacks = [memory_stack(replace(spec, framework=name)) for name in names]
+    parts = [of(every.select(some), stack) for some, stack in zip(rows, stacks)]
+    return Terms.concatenate(parts).select(np.argsort(np.concatenate(rows)))
+
+
+def _kept_by(spec: TrainingSpec, family: str | None) -> tuple[str | None, str | None]:
+    """Whose copies and buffers a job keeps on a device family, below ZeRO-3 and with it."""
+    return kept_as(spec.framework, family, SHARDED - 1), kept_as(spec.framework, family, SHARDED)
+
+
+def family_alike(spec: TrainingSpec, family: str) -> str:
+    """One of few families on which a job takes the same memory as on that of a device.
+
+    Parameters
+    ----------
+    spec
+        The job.
+    family
+        Of the device.
+    """
+    kept = _kept_by(spec, family)
+    return next(one for one in (*ALIKE, family) if _kept_by(spec, one) == kept)
 
 
 def rank_memory(
@@ -72,7 +118,7 @@ def rank_memory(
     return Terms({name: np.where(larger, last[name], first[name]) for name in first}, total)
 
 
-def host_bytes(arch: Architecture, spec: TrainingSpec, layout: Layout) -> Terms:
+def host_bytes(arch: Architecture, spec: TrainingSpec, layout: Layout, family: str | None = None) -> Terms:
     """Host memory that offloading needs for one device: optimizer states, activations.  [B]
 
     Multiply by the devices of a node. Empty terms are 0.
@@ -85,15 +131,20 @@ def host_bytes(arch: Architecture, spec: TrainingSpec, layout: Layout) -> Terms:
         The job; `offload` says what goes to the host.
     layout
         One layout or many, as arrays.
+    family
+        Of the device, which may decide the software, with the ZeRO stage; None: what the job names, on any.
     """
-    stack = memory_stack(spec)
-    ranks = ranks_of(arch, stack, spec.sequence_length, layout)
-    stage = stage_of(ranks, last=False)
-    zero = np.zeros(np.shape(ranks.tokens))
-    optimizer = states_of(ranks, stage)["optimizer"] if "optimizer" in stack.offload else zero
-    kept, _ = _activations(ranks, stage)
-    moved = np.maximum(kept - _on_device(ranks, kept), 0.0) if "activations" in stack.offload else zero
-    return Terms({"optimizer": optimizer, "activations": moved})
+
+    def of(part: Layout, stack: MemoryStack) -> Terms:
+        ranks = ranks_of(arch, stack, spec.sequence_length, part)
+        stage = stage_of(ranks, last=False)
+        zero = np.zeros(np.shape(ranks.tokens))
+        optimizer = states_of(ranks, stage)["optimizer"] if "optimizer" in stack.offload else zero
+        kept, _ = _activations(ranks, stage)
+        moved = np.maximum(kept - _on_device(ranks, kept), 0.0) if "activations" in stack.offload else zero
+        return Terms({"optimizer": optimizer, "activations": moved})
+
+    return _by_stack(spec, layout, family, of)
 
 
 def _stage_terms(ranks: Ranks, *, last: bool) -> Terms:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.equations.recipes import state_recipe
+from planner.estimate.frameworks import named_framework
+from planner.estimate.resolve import framework_of
 from planner.estimate.software import OLD_FAMILIES, uneven_stages
 from planner.export.header import Blank, Target
 from planner.export.launch import Model, TrainingLaunch, TrainingLayout
@@ -130,7 +132,9 @@ def _precision_options(launch: TrainingLaunch) -> Iterator[Option]:
     precision, stack = launch.job.precision, launch.job.stack
     if precision in ("bf16", "fp8"):
         yield ("--bf16",)
-    recipe = state_recipe(launch.job.optimizer, precision, launch.job.framework)
+    given = framework_of(launch.job)
+    kept = launch.software if given is None or named_framework(given) else given  # whose copies were planned
+    recipe = state_recipe(launch.job.optimizer, precision, kept)
     if precision == "bf16" and recipe.gradient <= _NARROW_BYTES and launch.layout.sharding not in _FSDP:
         yield ("--grad-reduce-in-bf16",)  # as planned: by default buckets of gradients are of 32 bits
     if precision == "fp16":

@@ -13,7 +13,7 @@ from planner.candidates.layouts import SHARDING
 from planner.catalog.model import Catalog
 from planner.equations.rules import critical_batch_token_factor
 from planner.errors import InputError
-from planner.estimate.frameworks import planned_framework
+from planner.estimate.frameworks import planned_framework, software_stage
 from planner.estimate.resolve import framework_of
 from planner.export.cells import above_zero, date, if_any, real, whole
 from planner.export.launch import (
@@ -254,11 +254,11 @@ def _training_launch(
         sharding=split["sharding"],
         recompute=split["recompute"],
     )
-    sequence_length, stage = whole(demand["sequence_length"]), SHARDING.index(split["sharding"])
-    given = framework_of(job)
+    sequence_length, devices = whole(demand["sequence_length"]), layout.dp * layout.tp * layout.pp * layout.cp
+    stage = int(software_stage(SHARDING.index(split["sharding"]), devices))
     return TrainingLaunch(
         job=job,
-        software=planned_framework(given, machine.device_kind, machine.family, stage).name,
+        software=planned_framework(framework_of(job), machine.family, stage).name,
         token_factor=_token_factor(job, layout.global_batch_sequences * sequence_length),
         jobs=whole(row["jobs"]),
         layout=layout,

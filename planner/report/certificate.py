@@ -18,5 +18,5 @@ def certificate_words(document: Mapping[str, Any], columns: int) -> str:
     when = "" if certificate["latest_s"] is None else f" by {certificate['latest_s'] / 3600:,.1f} h"
     apart = "the plan is that" if gap == 0 else f"the plan is within {gap:.2%} of it"
     aside = any(one["reason"] == "unadvised" for each in document["rejected"].values() for one in each["reasons"])
-    among = "; ZeRO-2 and ZeRO-3 under a pipeline are not among them" if aside else ""
+    among = "; what nobody advises (ZeRO-2 and ZeRO-3 under a pipeline and the like) is not among them" if aside else ""
     return f"without a solver: none of {columns:,} columns makes less than {least}{when}, {apart}{among}"

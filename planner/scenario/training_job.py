@@ -164,7 +164,8 @@ class TrainingJob(Part):
     )
     framework: Framework | None = Field(
         None,
-        description="software that trains: its layouts, kernels and buffers; left out: the usual one of the device",
+        description="software that trains: its layouts, kernels and buffers; left out: the usual one (torchtitan of "
+        "one GPU and with zero-3, else Megatron-LM; MaxText of TPUs)",
     )
     stack: Stack = Field(
         default_factory=lambda: Stack.model_validate({}),

@@ -143,7 +143,8 @@ def _fastest(
     if framework is not None:
         layout = layout.select(np.flatnonzero(framework_can(FRAMEWORKS[framework], layout)))
     spec = replace(question.spec_on(site), framework=framework)
-    fits = np.flatnonzero(np.asarray(training_memory(question.arch, spec, layout).total) <= site.usable_bytes)
+    needed = np.asarray(training_memory(question.arch, spec, layout, device.family).total)
+    fits = np.flatnonzero(needed <= site.usable_bytes)
     if not len(fits):
         return None
     layout = layout.select(fits)

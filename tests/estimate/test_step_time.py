@@ -11,13 +11,20 @@ from hypothesis import strategies as st
 
 from planner.architecture.load import load_model
 from planner.estimate.constants import StepConstants
-from planner.estimate.frameworks import FRAMEWORKS, attention_rate, framework_can, planned_framework
+from planner.estimate.frameworks import (
+    FRAMEWORKS,
+    attention_rate,
+    framework_can,
+    kept_as,
+    planned_framework,
+    software_stage,
+)
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.stack import Stack
 from planner.estimate.step import STEP_TERMS, step_time
 from planner.estimate.terms import Terms
-from planner.estimate.training import training_time
+from planner.estimate.training import training_memory, training_time
 from planner.estimate.training_spec import TrainingSpec
 from planner.estimate.work import Work
 from tests.tiers import settings
@@ -221,18 +228,36 @@ def test_frameworks_offer_what_they_have() -> None:
     layout = Layout(**{**ONE, "sharding": np.array([0, 1, 2, 3]), "pp": np.array([1, 4, 1, 4])})
     assert list(framework_can(FRAMEWORKS["megatron"], layout)) == [True, True, False, False]
     assert list(framework_can(FRAMEWORKS["deepspeed"], layout)) == [True, True, True, False]
-    assert list(framework_can(FRAMEWORKS["maxtext"], layout)) == [True, False, False, True]
+    assert list(framework_can(FRAMEWORKS["maxtext"], layout)) == [True, True, False, True]
     tensors = Layout(**{**ONE, "sharding": np.array([0, 1, 2, 3]), "tp": np.array([2, 2, 2, 2])})
     assert list(framework_can(FRAMEWORKS["deepspeed"], tensors)) == [True, True, True, False]  # as its export refuses
+    alone = Layout(**{**ONE, "sharding": np.array([0, 0]), "devices": np.array([1, 8])})
+    assert list(framework_can(FRAMEWORKS["fsdp"], alone)) == [True, False]  # one device has nothing to share
 
 
 def test_the_usual_software_follows_device_and_sharding() -> None:
-    assert planned_framework(None, "gpu", "hopper", 3).name == "fsdp"
-    assert planned_framework(None, "gpu", "hopper", 1).name == "megatron"
-    assert planned_framework(None, "tpu", "tpu-v5e", 3).name == "maxtext"
-    assert planned_framework("deepspeed", "gpu", "hopper", 3).name == "deepspeed"
-    assert planned_framework("jax", "gpu", "hopper", 3).name == "jax"
-    assert planned_framework("jax", "tpu", "tpu-v5e", 3).name == "maxtext"  # what JAX says of a TPU, and no more
+    assert planned_framework(None, "hopper", 3).name == "fsdp"
+    assert planned_framework(None, "hopper", 1).name == "megatron"
+    assert planned_framework(None, "tpu-v5e", 3).name == "maxtext"
+    assert planned_framework("deepspeed", "hopper", 3).name == "deepspeed"
+    assert planned_framework("jax", "hopper", 3).name == "jax"
+    assert planned_framework("jax", "tpu-v5e", 3).name == "maxtext"  # what JAX says of a TPU, and no more
+
+
+def test_one_device_is_run_by_what_shares_nothing() -> None:
+    assert [int(software_stage(1, devices)) for devices in (1, 8)] == [3, 1]
+    assert [kept_as(None, "hopper", stage) for stage in (1, 3)] == ["megatron", "fsdp"]
+    assert kept_as("pytorch", "hopper", 3) == "pytorch"  # which says less than a row: the common stack
+    assert kept_as(None, None, 3) is None  # of any device nothing follows
+    arch = load_model("gpt2-xl")
+    spec = TrainingSpec(tokens=1e9, sequence_length=1024)
+    one = {**ONE, "tp": 1, "pp": 1, "cp": 1, "ep": 1, "vpp": 1}
+    layouts = [Layout(**{**one, "devices": n, "dp": n, "sharding": stage}) for n, stage in ((1, 0), (8, 1), (8, 3))]
+    named = [replace(spec, framework=name) for name in ("fsdp", "megatron", "fsdp")]
+    every = Layout.concatenate(layouts)
+    own = [float(training_memory(arch, job, layout).total) for job, layout in zip(named, layouts)]
+    assert training_memory(arch, spec, every, "hopper").total.tolist() == pytest.approx(own, rel=1e-12)
+    assert training_memory(arch, spec, every).total.tolist() != pytest.approx(own, rel=1e-3)
 
 
 def test_the_analytic_tier_wants_layers() -> None:

@@ -204,7 +204,7 @@ def maxtext_settings(launch: TrainingLaunch, folder: Path) -> dict[str, str]:
     assert syntax_error(file.text) == ""
     folder.mkdir(exist_ok=True)
     blanks = {"DATASET_FILES": "gs://a b/*", "TOKENIZER": "t", "CHECKPOINT_DIR": "gs://c", "LEARNING_RATE": "3e-4",
-              "RUN": "1"}  # fmt: skip
+              "RUN": "1", "MASTER_ADDR": "10.0.0.1", "NODE_RANK": "0"}  # fmt: skip
     (words,) = words_of([file.text], stub_folder(folder), {"LC_ALL": "C.UTF-8", **blanks})
     assert words[:3] == ["python3", "-m", "maxtext.trainers.pre_train.train"]
     return dict(check_settings(words[3:]))

@@ -289,7 +289,7 @@ ACCEPTED: list[tuple[dict[str, Any], list[str]]] = [
     ({"layout": STAGES, "row": TEN}, ["--decoder-first-pipeline-num-layers"]),
     ({"job": {"precision": "fp8"}}, ["--fp8-format", "--bf16"]),
     ({"job": {"optimizer": "adamw-bf16-moments"}}, ["--exp-avg-dtype"]),
-    ({"job": {"optimizer": "adamw"}, "layout": {"sharding": "zero-1"}}, ["--grad-reduce-in-bf16"]),  # 2 + 2 + 12 bytes
+    ({"job": {"framework": "pytorch"}, "layout": {"sharding": "zero-1"}}, ["--grad-reduce-in-bf16"]),  # 16 bytes
     ({"job": {"model": "mixtral-8x7b"}, "layout": EXPERTS}, ["--expert-model-parallel-size"]),
     ({"job": {"model": "deepseek-v3"}, "layout": EXPERTS}, ["--multi-latent-attention", "--no-rope-fusion"]),
     ({"job": {"model": "mistral-7b"}}, ["--window-size"]),

@@ -170,7 +170,7 @@ def test_staying_wants_cost_first() -> None:
 
 def test_a_question_that_did_not_change_keeps_its_plan() -> None:
     """Also one that is dearer than the cheapest for being plainer."""
-    job = {"name": "job", "model": "llama-3.1-70b", "tokens": "3B", "deadline": "10 days"}
+    job = {"name": "job", "model": "qwen2.5-32b", "tokens": "3B", "deadline": "30 days"}
     asked = scenario_of([job], hardware={"allow": ["h100-sxm-80gb"], "pricing": ["on_demand"]})
     before = api.solve(asked).document
     assert before["plain"]["above"] > 0

@@ -128,7 +128,7 @@ def _fastest_hours(job: TrainingJob, arch: Architecture, catalog: Catalog, kind:
     if not layouts:
         return None
     layout = Layout(**{name: np.array([one[name] for one in layouts]) for name in layouts[0]})
-    needed = training_memory(arch, training_spec(job, arch), layout).total
+    needed = training_memory(arch, training_spec(job, arch), layout, kind.device.family).total
     machine = training_machine(kind.device, kind.shape, job, arch, catalog, kind.rate)
     seconds = training_time(arch, training_spec(job, arch, kind.device, kind.shape), layout, machine).total
     late, more = _margins(job, catalog, kind.device.family)

@@ -234,7 +234,7 @@ def test_the_time_of_a_share_is_linear_from_the_second_one_on(tier: str, model: 
                 layout = space.layout_of(pace, units)
                 whole = float(group_step_terms(question.arch, spec, layout, machine).total[0])
                 assert pace.step_s(units) == pytest.approx(whole, rel=1e-9)
-                needed = float(training_memory(question.arch, question.spec, layout).total[0])
+                needed = float(training_memory(question.arch, question.spec, layout, site.device.family).total[0])
                 assert needed >= before * (1 - 1e-12)
                 before = needed
 

@@ -72,11 +72,11 @@ def _aside(asked: TrainingJob | ServingFleet, found: Sequence[LayoutPlan | None]
     cheaper = [plan for plan in found if plan and plan["dearer"] < 0]
     if not cheaper:
         return ""
-    if isinstance(asked, TrainingJob) and asked.framework is None:
+    if isinstance(asked, TrainingJob) and asked.lora is None:
         layouts = [cast("TrainingAllocation", row)["layout"] for row in cheaper[0]["rows"]]
         stages = {one["sharding"] for one in layouts if one["pp"] > 1} & {"zero-2", "zero-3"}
         if stages:
-            return f"{stages.pop()} under a pipeline, which few trainers allow: pin pp, or name a framework"
+            return f"{stages.pop()} under a pipeline, which few trainers allow: pin pp"
     return "layouts of this kind are tried only where layout names them"
 
 

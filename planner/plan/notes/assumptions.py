@@ -19,7 +19,7 @@ from planner.catalog.model import Device, Provenance
 from planner.equations.communication import LINK_EFFICIENCY
 from planner.equations.ownership import HOURS_PER_YEAR
 from planner.estimate.bill import Bill, bill_of
-from planner.estimate.frameworks import planned_framework
+from planner.estimate.frameworks import planned_framework, software_stage
 from planner.estimate.resolve import ADAPTER_BATCH_SEQUENCES, DEFAULT_BATCH_TOKENS, framework_of
 from planner.estimate.serving import TEXTBOOK
 from planner.estimate.software import SOFTWARE, asked_on, closest
@@ -163,9 +163,10 @@ def _software(candidates: Candidates, workloads: Sequence[Workload], row: Traini
     """The software whose kernels and overlap a step time is predicted with."""
     name = next(one["name"] for one in workloads if any(mine is row for mine in one["allocations"]))
     question = candidates.questions[name]
-    device, stage = candidates.catalog.devices[row["device"]], SHARDING.index(row["layout"]["sharding"])
+    device, sharding = candidates.catalog.devices[row["device"]], SHARDING.index(row["layout"]["sharding"])
+    stage = int(software_stage(sharding, row["devices"] // _jobs(row)))
     given = framework_of(question.job) if isinstance(question, TrainingQuestion) else None
-    software = planned_framework(given, "tpu" if device.kind == "tpu" else "gpu", device.family, stage).name
+    software = planned_framework(given, device.family, stage).name
     return f"{name}: software as {software} does by default"
 
 

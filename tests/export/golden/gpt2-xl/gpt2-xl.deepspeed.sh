@@ -9,7 +9,7 @@
 #   TRAIN_SCRIPT your script, which calls deepspeed.initialize with --deepspeed_config
 #   CHECKPOINT_DIR folder of checkpoints, seen by all nodes
 # Note: predicted 39.3 days of wall time, 48.4 days at p90 of the error band; 281,250 steps of 32,000 tokens
-# Note: step time and memory were predicted for megatron; with other software both differ
+# Note: step time and memory were predicted for fsdp; with other software both differ
 # Note: the model, its data and options such as --steps are your script's; the learning rate here is a placeholder
 # Note: the plan recomputes each layer: your script turns that on, these settings say how it is kept
 set -euo pipefail

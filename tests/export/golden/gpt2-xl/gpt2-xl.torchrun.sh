@@ -12,6 +12,7 @@
 #   CHECKPOINT_DIR folder of checkpoints, seen by all nodes
 #   LEARNING_RATE peak learning rate, for example 3e-4
 # Note: predicted 39.3 days of wall time, 48.4 days at p90 of the error band; 281,250 steps of 32,000 tokens
+# Note: step time and memory were predicted for fsdp; with other software both differ
 # Note: learning-rate schedule, dropout and data split are placeholders: set those of your recipe
 # Note: Megatron-LM pads the vocabulary to a multiple of 128 times the tensor-parallel size
 # Note: Transformer Engine does not run on these devices: Apex supplies the fused kernels of the local layers
