@@ -194,17 +194,14 @@ class _Otherwise:
         ]
         data = scenario.resolved
         self.owned = [*(data.get("hardware", {}).get("owned") or []), *owned]
-        self.discounts = data.get("hardware", {}).get("discounts") or []
         self.scenario = scenario
 
     def all(self, hours: float) -> list[Otherwise]:
         """Less demand, lower prices, an end half-way."""
         rates = _rates(self.scenario)
-        cheaper = {"hardware.discounts": [{"fraction": f"{100 * FALL:g} %"}]}
+        cheaper = {"hardware.discounts": self.scenario.discounts_with(-FALL)}
         half = {"horizon": f"{hours / 2:.17g} h"}
-        futures: list[tuple[Any, dict[str, Any] | None]] = [("demand", rates), ("price", None), ("end", half)]
-        if not self.discounts:  # one discount counts, so that another cannot stand on top of it
-            futures[1] = ("price", cheaper)
+        futures: list[tuple[Any, dict[str, Any] | None]] = [("demand", rates), ("price", cheaper), ("end", half)]
         return [
             {
                 "happens": happens,

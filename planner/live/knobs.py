@@ -221,16 +221,7 @@ def _discounts(scenario: Scenario, text: str) -> list[dict[str, Any]]:
         place = Place(file=PRICE, line=1, column=1, text=text, width=max(1, len(text)))
         problem = Problem(reference=error.reference, message=error.message, places=(place,), hint=error.hint)
         raise InputError(problem) from None
-    given = (scenario.resolved.get("hardware") or {}).get("discounts", [])
-    own = [
-        {**raw, "fraction": _share(1 - (1 - one.fraction) * (1 + change))}
-        for raw, one in zip(given, scenario.hardware.discounts)
-    ]
-    return [*own, {"fraction": _share(-change)}]
-
-
-def _share(fraction: float) -> str:
-    return f"{100 * fraction + 0:.10g}%"  # 0, and not -0
+    return scenario.discounts_with(change)
 
 
 def path_of(problem: Problem, changes: Changes) -> str:

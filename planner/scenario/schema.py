@@ -400,6 +400,16 @@ class Scenario(Part):
         """The date that every offset counts from: as given, else the earliest start; None when no date is named."""
         return self._begin.isoformat(sep=" ").removesuffix(" 00:00:00") if self._begin else None
 
+    def discounts_with(self, change: float) -> list[dict[str, Any]]:
+        """Its discounts, as a file has them, with all list prices changed by a share more: 0.1 is a tenth dearer.
+
+        Of several discounts the first that matches counts, so that each has the change in it, and the rest a last one.
+        """
+        given = (self.resolved.get("hardware") or {}).get("discounts") or []
+        shares = [1 - (1 - one.fraction) * (1 + change) for one in self.hardware.discounts]
+        own = [{**raw, "fraction": _share(share)} for raw, share in zip(given, shares, strict=True)]
+        return [*own, {"fraction": _share(-change)}]
+
     def with_(self, changes: Mapping[str, Any] | None = None, /, **more: Any) -> Scenario:
         """The same question with some values changed; checked anew, as by --set.
 
@@ -426,6 +436,10 @@ class Scenario(Part):
 
     def _repr_html_(self) -> Any:
         return shown(self, "html")
+
+
+def _share(fraction: float) -> str:
+    return f"{100 * fraction + 0:.10g}%"  # 0, and not -0
 
 
 __all__ = [

@@ -69,6 +69,17 @@ def test_reserving_nothing_saves_nothing() -> None:
     assert term["on_demand_microusd"] == term["cost_microusd"] == plain["cheapest_microusd"]
 
 
+def test_prices_fall_below_discounts_too() -> None:
+    """With a discount of any kind the line of lower prices stood empty, without a word."""
+    whole = scenario([], [fleet("chat", qpm=600)], hardware={"discounts": [{"price_model": "spot", "fraction": "5%"}]})
+    tenth = scenario([], [fleet("chat", qpm=600)], hardware={"discounts": [{"provider": "north", "fraction": "10%"}]})
+    for given, price in ((asked(1), 4.0), (whole, 4.0), (tenth, 3.6)):
+        (term,) = api.reserve(given, world(4.0, 1.0), terms=["commitment_1y"]).terms
+        (falls,) = [one for one in term["otherwise"] if one["happens"] == "price"]
+        assert falls["on_demand_microusd"] == round(1e6 * YEAR * 0.7 * price)
+        assert falls["reserved_microusd"] == term["cost_microusd"]
+
+
 def test_a_budget_of_the_scenarios_own_horizon_is_none_of_a_term() -> None:
     """$3,000 a month for one node at $4 was none for its year: "no commitment saves anything", where one saves 37 %."""
     (free,) = api.reserve(asked(1), world(4.0, 2.5), terms=["commitment_1y"]).terms
