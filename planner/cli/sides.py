@@ -13,6 +13,7 @@ from planner.cli.frame import Frame, usage
 
 if TYPE_CHECKING:
     from planner.analysis.compare.side import Side
+    from planner.catalog.model import Catalog
 
 _SNIFFED = 4_000  # characters of a file that say what it is
 
@@ -69,7 +70,22 @@ def sides_of(given: Given, sources: Sequence[str]) -> list[Side]:
         return list(_against_itself(given, sources[0]))
     case = given.cases[0] if given.cases else None
     names = _names(sources, kinds)
-    return [_side(given, name, kind, source, case) for name, kind, source in zip(names, kinds, sources)]
+    sides = [_side(given, name, kind, source, case) for name, kind, source in zip(names, kinds, sources)]
+    said = [f"--{key}" for key, values in given.own_prices.items() if values]
+    if set(kinds) == {"plan"} and said:
+        catalog = _catalog_of_plans(given)
+        if catalog is None or all(side.document["provenance"]["catalog"]["sha256"] != catalog.digest for side in sides):
+            hint = "leave it out, or name the scenario of one in its place to plan that anew"
+            raise usage("not-together", f"no plan here was made with {' and '.join(said)}, and plans stay", hint)
+    return sides
+
+
+def _catalog_of_plans(given: Given) -> Catalog | None:
+    """The catalog that the command line says plans were made with; None: it says nothing of it."""
+    from planner.cli.find import load_catalog
+
+    asked = given.hardware is not None or any(given.own_prices.values())
+    return load_catalog(given.hardware, **given.own_prices) if asked else None
 
 
 def _refuse(given: Given, kinds: Sequence[str]) -> None:
@@ -161,13 +177,11 @@ def _scenario(given: Given, name: str, source: str, case: str | None, settings: 
 def _plan(given: Given, name: str, source: str) -> Side:
     from planner import api
     from planner.answers import Plan
-    from planner.cli.find import load_catalog
     from planner.cli.stale import as_proven
     from planner.plan.reading import read_plan
 
     document = read_plan(source)
-    asked = given.hardware is not None or any(given.own_prices.values())
-    catalog = load_catalog(given.hardware, **given.own_prices) if asked else None
+    catalog = _catalog_of_plans(given)
     made_with = catalog if catalog and catalog.digest == document["provenance"]["catalog"]["sha256"] else None
     plan = Plan(document=as_proven(given.frame, document, made_with, file=source))
     return api.side_of_plan(name, plan, catalog)

@@ -142,6 +142,7 @@ def test_catalog_diff_says_what_it_does_to_a_plan(here: Path, run: Run) -> None:
         (("small.yaml", "small.yaml", "--scenario", "small.yaml"), "--scenario"),
         (("small.yaml", "small.yaml", "--case", "busy", "--case", "both"), "several cases"),
         (("base.plan.json", "cheaper.plan.json", "--set", "horizon=1 week"), "name its scenario"),
+        (("base.plan.json", "cheaper.plan.json", "--price", "a100-*=+20%"), "made with --price"),
         (("small.yaml", "--set", "serving.chat.qpm=9", "--max-increase", "-3%"), "--max-increase"),
         (("small.yaml", "--set", "serving.chat.qpm=9", "--max-increase", "much"), "--max-increase"),
     ],
