@@ -16,6 +16,7 @@ from planner.checks.exact import exact_hourly
 from planner.estimate.ownership import HourlyCost, hourly_of, split_microusd
 from planner.plan.document import digest_of
 from planner.report.schedule_view import spend_lines
+from planner.report.screen import render_screen
 from planner.scenario.load import with_settings
 from planner.scenario.owned import Owned
 from planner.scenario.schema import Scenario
@@ -230,6 +231,29 @@ def test_offers_of_unknown_grids_are_told_on_the_first_screen() -> None:
     assert "1 offer of regions" in told
     assert "north r1" in told
     assert not [text for text in solved(scenario([job()]), known)["warnings"] if "grids.csv" in text]
+
+
+@pytest.mark.parametrize(
+    "asked", [{"limits": {"power": "900 W"}}, {"limits": {"carbon": "1 t"}}, {"objective": "carbon"}]
+)
+def test_offers_of_unknown_power_are_told_on_the_first_screen(asked: dict[str, Any]) -> None:
+    """TPUs at a third of the price were left out under a limit of power, and nothing said so."""
+    known = catalog(
+        [device(tdp_w=700.0), device("quiet", tdp_w=None)],
+        [shape("north/one"), shape("north/other", "quiet")],
+        [offer(dollars=3.0), offer("north/other", dollars=1.0)],
+        grids={("north", "r1"): (400.0, 1.2)},
+    )
+    document = solved(scenario([job()], **asked), known)
+    (told,) = (text for text in document["warnings"] if "whose power is unknown" in text)
+    counted = "power" if "power" in json.dumps(asked) else "carbon"
+    assert told.startswith(
+        f"where {counted} counts, 1 offer of devices whose power is unknown is left out (quiet), and"
+    )
+    assert not [text for text in solved(scenario([job()]), known)["warnings"] if "power is unknown" in text]
+    nothing = api.solve(scenario([job()], **{**asked, "limits": {"power": "1 W"}}), known).document
+    assert nothing["status"] == "infeasible"
+    assert "whose power is unknown" in " ".join(render_screen(nothing).split())
 
 
 def test_ways_out_where_carbon_is_weighed_are_of_known_grids_too() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, get_args
 
-from planner.candidates.offers import OWNED, models_sold, quota_matches, site_at
+from planner.candidates.offers import OWNED, models_sold, quota_matches, site_at, usable_offers
 from planner.candidates.placement import data_sets
 from planner.candidates.search import Candidates
 from planner.candidates.sellers import MARKETPLACE, is_asked
@@ -52,6 +52,7 @@ def market_warnings(candidates: Candidates, workloads: Sequence[Workload], bough
     yield from _beyond_stock(held, catalog)
     yield from _old_rates(scenario, catalog)
     yield from _unknown_grids(candidates)
+    yield from _unknown_power(candidates)
     yield from _devices_alone(candidates, workloads)
     yield from _unsold(scenario, catalog)
     yield from _no_spot_share(scenario)
@@ -127,10 +128,7 @@ def _data_nowhere(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
 
 def _devices_alone(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator[str]:
     """Machines of which a limit of power or carbon counts the accelerators alone: nobody says what the rest draws."""
-    limits = candidates.scenario.limits
-    places = [limits, *limits.sites]
-    power, carbon = (any(getattr(one, name) is not None for one in places) for name in ("power_w", "carbon_g"))
-    counts = ["power"] * power + ["carbon"] * (carbon or "carbon" in candidates.scenario.objective)
+    counts = _counted(candidates.scenario)
     sites = {site.offer.id: site for table in candidates.tables.values() for site in table.sites}
     used = {row["offer"] for workload in workloads for row in workload["allocations"]}
     devices = sorted({sites[offer].device.id for offer in used & sites.keys() if sites[offer].drawn_w is None})
@@ -139,6 +137,35 @@ def _devices_alone(candidates: Candidates, workloads: Sequence[Workload]) -> Ite
             f"{' and '.join(counts)} is that of accelerators as they are rated ({', '.join(devices)}), without hosts, "
             "fans and network, which may draw as much again (a DGX H100 is rated 10.2 kW, its eight H100 5.6): say "
             "what an owned machine draws by power: {watts: …} there, and lower the limit for others"
+        )
+
+
+def _counted(scenario: Scenario) -> list[str]:
+    """Of power and carbon, what a limit or an objective counts."""
+    places = [scenario.limits, *scenario.limits.sites]
+    power, carbon = (any(getattr(one, name) is not None for one in places) for name in ("power_w", "carbon_g"))
+    return ["power"] * power + ["carbon"] * (carbon or "carbon" in scenario.objective)
+
+
+def _unknown_power(candidates: Candidates) -> Iterator[str]:
+    """Devices that count for nothing under a limit of power or carbon, since nobody said what they draw."""
+    ledgers, catalog = candidates.ledgers.values(), candidates.catalog
+    counts = [drop.count for ledger in ledgers for drop in ledger if drop.reason == "power-unknown"]
+    offered = {catalog.shapes[offer.shape].device for offer in usable_offers(candidates.scenario, catalog)}
+    kept = {name: drop.reason for ledger in ledgers for name, drop in ledger.nearest_on.items()}
+    devices = sorted(
+        name for name in offered
+        if catalog.devices[name].tdp_w is None and kept.get(name) in ("power-unknown", "not-run")  # a shape may not
+    )  # fmt: skip
+    left_out = max(counts, default=0)
+    if left_out and devices:
+        shown = ", ".join(devices[:SHOWN]) + f" and {len(devices) - SHOWN} more" * (len(devices) > SHOWN)
+        what = " or ".join(_counted(candidates.scenario))
+        yield (
+            f"where {what} counts, {left_out:,} offer{'s' * (left_out > 1)} of devices whose power is unknown "
+            f"{'are' if left_out > 1 else 'is'} left out ({shown}), and weighed without a limit or objective of {what}; "
+            "power: {tdp: 300 W} of a device in a catalog of your own says it, power: {watts: …} of machines that you "
+            "own under hardware.owned"
         )
 
 
