@@ -30,7 +30,7 @@ from planner.report.html.memory import memory_figure, memory_table
 from planner.report.html.sheet import templates
 from planner.report.html.timeline import finish_table, timeline_figure
 from planner.report.html.tradeoff import job_figures, job_table
-from planner.report.ways_out import change, how, limit_name
+from planner.report.ways_out import change, cost_then, how, limit_name
 from planner.scenario.schema import Scenario
 
 _FILES = ("page.html", "answer.html", "traded.html")
@@ -195,7 +195,7 @@ def _ways(document: PlanDocument, facts: Infeasible) -> list[Mapping[str, Any]]:
             "changes": _changes_of(how(way)),
             "name": limit_name(document, way["limit"]),
             "change": change(way),
-            "then": "" if way["cost_microusd"] is None else f"then {words.money(document, way['cost_microusd'])}",
+            "then": "" if way["cost_microusd"] is None else f"then {cost_then(document, way['cost_microusd'])}",
         }
         for way in alone[:_FEW]
     ]
@@ -207,7 +207,7 @@ def _ways(document: PlanDocument, facts: Infeasible) -> list[Mapping[str, Any]]:
                 "changes": _changes_of(" ".join(map(how, changes))),
                 "name": "together",
                 "change": "; ".join(f"{limit_name(document, one['limit'])}: {change(one)}" for one in changes),
-                "then": f"then {words.money(document, together['cost_microusd'])}",
+                "then": f"then {cost_then(document, together['cost_microusd'])}",
             }
         )
     return found

@@ -20,7 +20,7 @@ from planner.report.commands import asking, next_steps
 from planner.report.others_view import others_blocks
 from planner.report.plan_view import plan_title
 from planner.report.uncertain_view import uncertain_blocks
-from planner.report.ways_out import change, how, limit_name
+from planner.report.ways_out import change, cost_then, how, limit_name
 from planner.units import counted
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def ways_out_said(document: PlanDocument, facts: Infeasible) -> Said:
     alone = _enough(facts)
     rows = []
     for way in alone[:_SHOWN_WAYS]:
-        cost = "" if way["cost_microusd"] is None else f", then {words.money(document, way['cost_microusd'])}"
+        cost = "" if way["cost_microusd"] is None else f", then {cost_then(document, way['cost_microusd'])}"
         sure = "" if way["proven"] else " (not proven the least)"
         rows.append(
             (f"{limit_name(document, way['limit'])}: {change(way)}{cost}{sure}", f"{asking(document)} {how(way)}")
@@ -207,7 +207,7 @@ def ways_out_said(document: PlanDocument, facts: Infeasible) -> Said:
     together = facts["combined"]
     if together and not alone:
         texts = [f"{limit_name(document, one['limit'])}: {change(one)}" for one in together["changes"]]
-        cost = f", then {words.money(document, together['cost_microusd'])}"
+        cost = f", then {cost_then(document, together['cost_microusd'])}"
         command = " ".join([asking(document), *(how(one) for one in together["changes"])])
         rows.append(("; ".join(texts) + cost, command))
     return Said(mark=">", rows=rows, tone="good", most_lines=2)

@@ -25,6 +25,12 @@ _READ: Mapping[str, Callable[[object], float]] = {
 _INDEXED = re.compile(r"(training|serving)\[(\d+)\](.*)")
 
 
+def cost_then(document: PlanDocument, cost_microusd: int) -> str:
+    """What a change costs: the cheapest plan with it, and no more than that where something else is minimised first."""
+    more = "" if document["summary"]["objective"][0] == "cost" else " or more"
+    return words.money(document, cost_microusd) + more
+
+
 def limit_name(document: PlanDocument, name: str) -> str:
     """A limit by the name of its workload: training[0].deadline -> training.pretrain-8b.deadline."""
     match = _INDEXED.fullmatch(name)
@@ -50,7 +56,7 @@ def _row(document: PlanDocument, way: WayOut) -> list[str]:
     if way["to"] is None:
         return [name, "alone not enough" if way["proven"] else "none found", "", ""]
     unproven = "" if way["proven"] else ", not proven least"
-    cost = "" if way["cost_microusd"] is None else words.money(document, way["cost_microusd"])
+    cost = "" if way["cost_microusd"] is None else cost_then(document, way["cost_microusd"])
     return [name, change(way) + unproven, cost, how(way)]
 
 
@@ -91,5 +97,5 @@ def change(way: Change) -> str:
 def _together(document: PlanDocument, together: Combined) -> Block:
     rows = [[limit_name(document, one["limit"]), change(one), how(one)] for one in together["changes"]]
     proven = "the least loosening in all" if together["proven"] else "not proven least"
-    note = f"then {words.money(document, together['cost_microusd'])}; {number(100 * together['loosening'])} %, {proven}"
+    note = f"then {cost_then(document, together['cost_microusd'])}; {number(100 * together['loosening'])} %, {proven}"
     return Grid(columns=columns("Together", "Change", "How"), rows=rows, notes=(note,))

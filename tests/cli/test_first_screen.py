@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from planner import api
 from planner.api import advising
 from planner.report.band_words import known_from
 from planner.report.plan import render_first
@@ -17,9 +18,11 @@ from planner.report.plan_view import SECTIONS
 from planner.report.screen import MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY
 from planner.report.screen_words import decided, details, hardware
 from planner.report.serving_words import latency_block
-from planner.units import parse_money
+from planner.scenario.load import with_settings
+from planner.units import format_money, parse_money
 from tests.cli.conftest import Run
 from tests.shipped import plan_text
+from tests.worlds import catalog, device, fleet, offer, scenario, shape
 
 
 def plan_named(name: str) -> Any:
@@ -141,6 +144,42 @@ def test_what_else_was_tried_is_said_only_where_something_was() -> None:
         assert text in " ".join(render_first(changed, "table").split())
     bare = {**document, "infeasible": {**facts, "ways_out": ways, "combined": None}}
     assert "with -v" not in render_first(bare, "table")
+
+
+@pytest.mark.parametrize(
+    ("hardware", "told"),
+    [
+        ({"providers": ["north"], "exclude": ["north"]}, "2 offers: other provider (hardware.providers, exclude)"),
+        ({"regions": ["r9"], "exclude": ["north"]}, "1 offer: other provider (hardware.providers, exclude)"),
+        ({"deny": ["plain"]}, "5 offers: not in hardware.allow"),
+    ],
+)
+def test_where_nothing_is_left_the_filter_that_left_nothing_is_told(hardware: dict[str, Any], told: str) -> None:
+    """Of all filters the one with most offers was told: `hardware.allow`, which names the device, for `exclude`."""
+    others = [offer("south/big", region=f"r{number}") for number in range(3)]
+    known = catalog(
+        [device(), device("other")],
+        [shape("north/one"), shape("south/big", "other")],
+        [offer(region="r1"), offer(region="r9"), *others],
+    )
+    asked = scenario([], [fleet()], hardware={"allow": ["plain"], **hardware})
+    document = api.solve(asked, known).document
+    assert document["status"] == "infeasible"
+    assert f"! fleet: {told}" in render_first(document, "table")
+
+
+def test_ways_out_where_something_else_comes_first_cost_that_or_more() -> None:
+    """ "then $5,698" was the cheapest with that limit, and the plan of least carbon, which was asked for, $10,853."""
+    offers = [offer(region="r1", dollars=1.0), offer(region="r2", dollars=3.0)]
+    known = catalog([device()], [shape()], offers, grids={("north", "r1"): (400.0, 1.2), ("north", "r2"): (20.0, 1.2)})
+    for objective, more in (("cost", ""), ("carbon", " or more")):
+        asked = scenario([], [fleet()], objective=objective, limits={"power": "100 W"})
+        document = api.solve(asked, known).document
+        assert document["infeasible"] is not None
+        (way,) = [one for one in document["infeasible"]["ways_out"] if one["limit"] == "limits.power"]
+        applied = api.solve(with_settings(asked, [way["setting"]]), known).document["summary"]["cost_microusd"]
+        assert (applied > way["cost_microusd"]) == bool(more)
+        assert f", then {format_money(way['cost_microusd'])}{more}\n" in render_first(document, "table")
 
 
 def test_quiet_is_one_line(run: Run) -> None:

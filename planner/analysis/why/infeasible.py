@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from planner.plan.model.others import Infeasible
 
 ASKED = ("solver", "threads", "seed")
+# of a scenario, in the order in which offers meet them: what the last one leaves out came furthest
+FILTERS = ("not-allowed", "region", "provider", "price-model", "recalled-price", "suspect-price", "kind", "marketplace")
 LONGEST_S = 120.0  # for the ways out of programs with a calendar, where each step may take long
 
 
@@ -55,7 +57,6 @@ def misses(candidates: Candidates, name: str) -> list[str]:
     drops = [drop for drop in candidates.ledgers[name] if drop.what != "offers" or drop.nearest]
     drops.sort(key=lambda drop: (drop.reason not in FITTED, drop.what == "counts"))  # counts alone: at best, unsplit
     lines = [f"{drop.reason}: {drop.nearest}" for drop in drops if drop.nearest]
-    refused = [
-        f"{counted(drop.count, 'offer')}: {drop.reason}" for drop in candidates.ledgers[name] if drop.what == "offers"
-    ]
-    return [*lines, *refused]
+    offers = [drop for drop in candidates.ledgers[name] if drop.what == "offers"]
+    offers.sort(key=lambda drop: -FILTERS.index(drop.reason) if drop.reason in FILTERS else -len(FILTERS))
+    return [*lines, *(f"{counted(drop.count, 'offer')}: {drop.reason}" for drop in offers)]
