@@ -106,10 +106,13 @@ def named_of(
     found: list[Named] = []
     for thing in _things(candidates):
         rows = [(one["name"], row) for one in workloads for row in one["allocations"] if thing.uses(row)]
-        away = [] if thing.owned is None else fleets_kept_out(candidates, thing.owned)
+        gone = "" if thing.owned is None else _never_there(candidates, thing.owned)
+        away = [] if thing.owned is None or gone else fleets_kept_out(candidates, thing.owned)
         mine = [way for way in ways if thing.holds(way.site) and way.workload not in away]
         held = [one for one in bought if thing.terms and one["offer"] in offers and thing.terms(offers[one["offer"]])]
-        if held:
+        if gone:
+            text = gone
+        elif held:
             text = f"used: {', '.join(_held(one) for one in held)}"
         elif rows:
             renting = any(row["price_model"] != OWNED for one in workloads for row in one["allocations"])
@@ -121,8 +124,8 @@ def named_of(
         else:
             text = "" if away else _too_few(candidates, thing, has_plan) or _impossible(candidates, thing)
         if away and thing.owned is not None:
-            gone = f"{', '.join(away)}: {HELD}, and these are there {_window(candidates, thing.owned)}"
-            text = f"{text}; not for {gone}" if text else f"not used: {gone}"
+            kept = f"{', '.join(away)}: {HELD}, and these are there {_window(candidates, thing.owned)}"
+            text = f"{text}; not for {kept}" if text else f"not used: {kept}"
         found.append({"place": thing.place, "name": thing.name, "used": bool(rows or held), "text": text})
     return found
 
@@ -373,6 +376,19 @@ def fleets_kept_out(candidates: Candidates, index: int) -> list[str]:
         return []
     tables = {name: table for name, table in candidates.tables.items() if isinstance(table, ServingTable)}
     return [name for name, table in tables.items() if any(site.owned == index for site in table.sites)]
+
+
+def _never_there(candidates: Candidates, index: int) -> str:
+    """That owned machines are there for no whole period of the plan; "" where they are for one."""
+    scenario, calendar = candidates.scenario, candidates.calendar
+    if calendar is None or any(owned_periods(scenario, scenario.hardware.owned[index], calendar.edges_s().tolist())):
+        return ""
+    first, last = date_after(scenario, 0.0), date_after(scenario, scenario.horizon_s / 3600.0)
+    period = format_duration(calendar.period_s)
+    return (
+        f"not used: there {_window(candidates, index)}, and so for no whole period of {period} of the plan, "
+        f"{first} to {last}"
+    )
 
 
 def _window(candidates: Candidates, index: int) -> str:

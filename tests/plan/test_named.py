@@ -102,6 +102,26 @@ def test_owned_machines_that_a_fleet_outlasts_are_told_with_the_way_out() -> Non
     assert not any(line.startswith("hardware.owned[0]") for line in document["warnings"])
 
 
+@pytest.mark.parametrize(
+    "there",
+    [{"until": "2026-11-01"}, {"from": "2027-01-01"}, {"from": "2026-12-03 06:00", "until": "2026-12-04 18:00"}],
+)
+def test_owned_machines_that_are_gone_before_the_plan_or_come_after_it_are_told_so(there: dict[str, str]) -> None:
+    """They "would cost $368 alone", and their own number was said to leave them out."""
+    own = catalog([device()], [shape("north/one")], [offer("north/one", 1.0)])
+    owned = {"shape": "north/one", "count": 4, "price": "$0.05/h", **there}
+    days = {"begin": "2026-12-01", "horizon": "10 days", "periods": "1 day", "hardware": {"owned": [owned]}}
+    window = " ".join(f"{word} {day}" for word, day in there.items())
+    for limits in ({}, {"budget": "$1"}):
+        asked = scenario([job("d", tokens="10B", deadline="8 days")], [fleet("chat")], **days, limits=limits)
+        document = api.solve(asked, own).document
+        assert not api.verify(document, own)
+        said = line_of(document, "hardware.owned[0]")["text"]
+        assert said == (
+            f"not used: there {window}, and so for no whole period of 24 h of the plan, 2026-12-01 to 2026-12-11"
+        )
+
+
 @pytest.mark.parametrize(("parameters", "outside"), [(671.02e9, False), (677e9, False), (700e9, True), (125e6, False)])
 def test_what_lies_a_hundredth_outside_the_measurements_is_no_warning(parameters: float, outside: bool) -> None:
     """ "671 B parameters (126 M to 671 B)" is read by nobody."""

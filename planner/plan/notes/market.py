@@ -163,9 +163,9 @@ def _unknown_power(candidates: Candidates) -> Iterator[str]:
         what = " or ".join(_counted(candidates.scenario))
         yield (
             f"where {what} counts, {left_out:,} offer{'s' * (left_out > 1)} of devices whose power is unknown "
-            f"{'are' if left_out > 1 else 'is'} left out ({shown}), and weighed without a limit or objective of {what}; "
-            "power: {tdp: 300 W} of a device in a catalog of your own says it, power: {watts: …} of machines that you "
-            "own under hardware.owned"
+            f"{'are' if left_out > 1 else 'is'} left out ({shown}), and weighed without a limit or objective of "
+            f"{what}; power: {{tdp: 300 W}} of a device in a catalog of your own says it, power: {{watts: …}} of "
+            "machines that you own under hardware.owned"
         )
 
 
