@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.reserve import Reserve
@@ -10,7 +12,7 @@ from planner.api.sessions import Session
 from planner.api.taking import ScenarioLike, catalog_of, scenario_of
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline
-from planner.errors import UsageError
+from planner.errors import InputError, UsageError
 from planner.estimate.market import METERED
 from planner.plan.parts import said_of
 from planner.scenario.schema import Scenario
@@ -26,6 +28,7 @@ COMMITMENTS = (*COMMITMENT_HOURS, "block")
 QUARTER_HOURS = 2190.0  # of commitments that may begin at other times: a plan decides these quarter by quarter
 FALL = 0.3  # of demand, and of prices
 IN_ALL = ("budget", "carbon")  # limits of a whole horizon
+_SHORT_HOURS = 1e-6  # between contracts of which one follows another
 BLOCK_HOURS = 8760.0  # a year of load, which blocks of days or months are taken in
 
 
@@ -80,7 +83,7 @@ def reserve(
     options: dict[str, Any] = {"solver": solver, "gap": gap, "time_limit_s": time_limit_s, "threads": threads}
     options |= {"seed": seed, "allow_suspect": allow_suspect}
     rented = [model for model in scenario.hardware.pricing if model in METERED] or ["on_demand"]
-    sold = {offer.price_model for offer in catalog.offers}
+    sold = {offer.price_model for offer in catalog.offers} | {one.price_model for one in scenario.hardware.contracts}
     taken = [term for term in terms if term in sold]
     lasting = {} if scenario.periods_s is not None else {"horizon": f"{max(COMMITMENT_HOURS.values()):.17g} h"}
     asked = scenario.with_({**lasting, "hardware.pricing": [*rented, *taken]})
@@ -107,13 +110,21 @@ def _without_sums(scenario: Scenario) -> tuple[Scenario, list[str]]:
     return scenario.with_({f"limits.{key}": None for key in IN_ALL} | {"limits.sites": sites or None}), names
 
 
+def _contracts(scenario: Scenario, *models: str) -> dict[str, Any]:
+    """The scenario's own contracts without commitments other than those: they are used whatever it may rent."""
+    given = scenario.resolved.get("hardware", {}).get("contracts") or []
+    stated = zip(given, scenario.hardware.contracts, strict=True)
+    kept = [raw for raw, one in stated if one.price_model in models or one.price_model not in COMMITMENTS]
+    return {"hardware.contracts": kept or None} if given else {}
+
+
 def _together(
     scenario: Scenario, catalog: Catalog, terms: Sequence[Term], rented: Sequence[str], options: Mapping[str, Any]
 ) -> tuple[Together, list[str]]:
     """One program in which every kind of commitment may be taken, from the begin of any period; what it warns of."""
     models = [term["price_model"] for term in terms]
     hours = max(term["term_hours"] for term in terms)
-    changes: dict[str, Any] = {"hardware.pricing": [*rented, *models]}
+    changes: dict[str, Any] = {"hardware.pricing": [*rented, *models], **_contracts(scenario, *models)}
     if scenario.periods_s is None:
         changes |= {"horizon": f"{hours:.17g} h", "periods": f"{QUARTER_HOURS:g} h", "hardware.beyond_horizon": "full"}
     asked = scenario.with_(changes)
@@ -148,10 +159,10 @@ def _term(
 ) -> tuple[Term, list[str]]:
     """What one kind of commitment does, and what the plan with it warns of."""
     hours = scenario.horizon_s / 3600 if scenario.periods_s is not None else COMMITMENT_HOURS.get(model, BLOCK_HOURS)
-    lasting = scenario.with_({"horizon": f"{hours:.17g} h", "hardware.pricing": rented})
+    lasting = scenario.with_({"horizon": f"{hours:.17g} h", "hardware.pricing": rented, **_contracts(scenario)})
     alone = Session(lasting, catalog, **options)
     steady = alone.solve().document
-    chosen = alone.with_({"hardware.pricing": [*rented, model]}).solve().document
+    chosen = alone.with_({"hardware.pricing": [*rented, model], **_contracts(scenario, model)}).solve().document
     cost, before = chosen["summary"]["cost_microusd"], steady["summary"]["cost_microusd"]
     bought = [contract for contract in chosen["contracts"] if contract["kind"] == model]
     asked = _Otherwise(lasting, alone, bought)
@@ -188,12 +199,10 @@ class _Otherwise:
     def __init__(self, scenario: Scenario, alone: Session, bought: Sequence[Contract]) -> None:
         self.alone = alone
         self.fees_microusd = sum(contract["cost_microusd"] for contract in bought)
-        owned = [
-            {"shape": contract["shape"], "count": contract["count"], "price": "$0/h", "region": contract["region"]}
-            for contract in bought
-        ]
+        standing = _standing(bought, scenario.horizon_s / 3600.0)
         data = scenario.resolved
-        self.owned = [*(data.get("hardware", {}).get("owned") or []), *owned]
+        own = data.get("hardware", {}).get("owned") or []
+        self.owned = None if standing is None else [*own, *standing]
         self.scenario = scenario
 
     def all(self, hours: float) -> list[Otherwise]:
@@ -205,15 +214,49 @@ class _Otherwise:
         return [
             {
                 "happens": happens,
-                "reserved_microusd": None if changes is None else self._reserved(changes),
-                "on_demand_microusd": None if changes is None else _cost(self.alone.with_(changes).solve().document),
+                "reserved_microusd": self._reserved(changes),
+                "on_demand_microusd": self._asked(changes),
             }
             for happens, changes in futures
         ]
 
-    def _reserved(self, changes: Mapping[str, Any]) -> int | None:
-        cost = _cost(self.alone.with_({**changes, "hardware.owned": self.owned}).solve().document)
+    def _reserved(self, changes: Mapping[str, Any] | None) -> int | None:
+        if changes is None or self.owned is None:
+            return None
+        cost = self._asked({**changes, "hardware.owned": self.owned})
         return None if cost is None else cost + self.fees_microusd
+
+    def _asked(self, changes: Mapping[str, Any] | None) -> int | None:
+        """What another future costs; None where nothing works, or where it cannot be asked of this scenario."""
+        if changes is None:
+            return None
+        try:
+            future = self.alone.with_(changes)
+        except InputError:  # deadlines and dates that lie beyond half of a calendar
+            return None
+        return _cost(future.solve().document)
+
+
+def _standing(bought: Sequence[Contract], hours: float) -> list[dict[str, Any]] | None:
+    """What contracts supply from the begin of the plan to its end, as machines that are owned.
+
+    None where some of it is there for a part of the plan alone: a fleet would hold what it owns for all of it.
+    """
+    groups: dict[tuple[str, str], list[Contract]] = defaultdict(list)
+    for contract in bought:
+        groups[contract["shape"], contract["region"]].append(contract)
+    found = []
+    for (shape, region), contracts in groups.items():
+        edges = sorted({0.0, *(min(one[end], hours) for one in contracts for end in ("start_hours", "end_hours"))})
+        spans = [(first, last) for first, last in pairwise([*edges, hours]) if last - first > _SHORT_HOURS]
+        held = {
+            sum(one["count"] for one in contracts if one["start_hours"] < middle < one["end_hours"])
+            for middle in ((first + last) / 2 for first, last in spans)
+        }
+        if len(held) > 1:
+            return None
+        found.append({"shape": shape, "count": held.pop(), "price": "$0/h", "region": region})
+    return found
 
 
 def _cost(document: PlanDocument) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from planner import units
 from planner.analysis.reserve.model import BreakEven, Otherwise, ReserveDocument, Term, Together
 from planner.report import csv, json, markdown, text
@@ -88,7 +90,9 @@ def _share(term: Term) -> float | None:
 
 
 def _nodes(term: Term) -> str:
-    return ", ".join(f"{row['nodes']} × {row['shape']} in {row['region']}" for row in term["reserved"])
+    """What is reserved; contracts alike, which follow one another in a calendar, are counted."""
+    alike = Counter(f"{row['nodes']} × {row['shape']} in {row['region']}" for row in term["reserved"])
+    return ", ".join(f"{count} contracts of {text}" if count > 1 else text for text, count in alike.items())
 
 
 def _decisions(terms: list[Term], not_held: list[str]) -> Block:
@@ -139,8 +143,13 @@ def _together(found: Together) -> Block:
 def _futures(terms: list[Term]) -> Block:
     rows = [[NAMES[term["price_model"]], *_future(one)] for term in terms for one in term["otherwise"]]
     heads = columns("Term", "If it turns out", ">All rented", ">Reserved", ">Reserving costs")
-    note = "reserved: the fees, and what else has to be rented then"
-    return Grid(title="When it turns out otherwise", columns=heads, rows=rows, notes=(note,))
+    notes = ["reserved: the fees, and what else has to be rented then"]
+    if any("" in row for row in rows):
+        notes.append(
+            "blank: not met then, or not asked: rates of a file, deadlines beyond half of a calendar, what is reserved "
+            "for a part of it alone"
+        )
+    return Grid(title="When it turns out otherwise", columns=heads, rows=rows, notes=tuple(notes))
 
 
 def _future(one: Otherwise) -> list[str]:

@@ -22,7 +22,7 @@ from tests.report.pages import read
 from tests.report.sheet import Sheet
 from tests.tiers import cases
 from tests.verified import follow_schema
-from tests.worlds import catalog, device, fleet, offer, scenario, shape
+from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 YEAR = 8760
 FUTURES = ("demand", "price", "end")
@@ -78,6 +78,62 @@ def test_prices_fall_below_discounts_too() -> None:
         (falls,) = [one for one in term["otherwise"] if one["happens"] == "price"]
         assert falls["on_demand_microusd"] == round(1e6 * YEAR * 0.7 * price)
         assert falls["reserved_microusd"] == term["cost_microusd"]
+
+
+WEEKS: dict[str, Any] = {"begin": "2026-12-07", "horizon": "4 weeks", "periods": "1 week"}
+
+
+def blocks() -> Catalog:
+    """`world` with blocks that nobody takes."""
+    offers = [offer("north/one", 4.0), offer("north/one", 3.9, price_model="commitment_1y")]
+    offers.append(offer("north/one", 4.5, price_model="block", min_term_hours=168.0, max_term_hours=168.0))
+    return catalog([device()], [shape("north/one")], offers)
+
+
+def own(price: float, most: int = 4, model: str = "block", **terms: Any) -> dict[str, Any]:
+    """A contract of one's own beside `world`."""
+    given = {"shape": "north/one", "region": "r1", "price_model": model, "price": f"${price}/h", "max_shapes": most}
+    return {"contracts": [{**given, **terms}]}
+
+
+def test_a_contract_of_ones_own_is_no_rent() -> None:
+    """It is used whatever is rented, and stood on both sides: $0 saved where a block costs a quarter of renting."""
+    asked = scenario([], [fleet("chat", qpm=600)], hardware=own(1.0, term="7 days"), **WEEKS)
+    found = api.reserve(asked, blocks(), terms=["block"])
+    (term,) = found.terms
+    assert (term["on_demand_microusd"], term["cost_microusd"]) == (672 * 4_000_000, 672 * 1_000_000)
+    assert [row["fee_microusd"] for row in term["reserved"]] == [168_000_000] * 4
+    assert "RESERVE  4 contracts of 1 × north/one in r1 for blocks saves $2,016, 75% of renting" in str(found)
+    (year,) = api.reserve(
+        scenario([], [fleet("chat", qpm=600)], hardware=own(1.0, model="commitment_1y")),
+        world(4.0, 3.9),
+        terms=["commitment_1y"],
+    ).terms
+    assert (year["on_demand_microusd"], year["cost_microusd"]) == (YEAR * 4_000_000, YEAR * 1_000_000)
+
+
+def test_blocks_that_follow_one_another_stand_as_one_machine_in_other_futures() -> None:
+    """Four weeks of one node each stood as four nodes for all four weeks, at no cost."""
+    asked = scenario([], [fleet("chat", qpm=1800)], hardware=own(1.0, most=1, term="7 days"), **WEEKS)
+    (term,) = api.reserve(asked, blocks(), terms=["block"]).terms
+    fees = sum(row["fee_microusd"] for row in term["reserved"])
+    assert fees == 672_000_000
+    futures = {one["happens"]: one["reserved_microusd"] for one in term["otherwise"]}
+    assert futures["price"] == fees + 2 * 672 * 2_800_000
+    assert futures["end"] == fees + 2 * 336 * 4_000_000
+
+
+def test_what_cannot_be_asked_of_a_calendar_is_left_blank() -> None:
+    """A deadline beyond the half of a calendar ended the whole command, and a week of blocks stood for all of it."""
+    train = job("train", tokens="60B", deadline="3 weeks")
+    asked = scenario([train], [fleet("chat", qpm=600)], hardware=own(1.0, most=9, term="7 days"), **WEEKS)
+    found = api.reserve(asked, blocks(), terms=["block"])
+    (term,) = found.terms
+    assert [row["nodes"] for row in term["reserved"]] == [2, 1, 1, 1]
+    futures = {one["happens"]: (one["reserved_microusd"], one["on_demand_microusd"]) for one in term["otherwise"]}
+    assert futures["end"] == (None, None)
+    assert futures["price"] == (None, pytest.approx(0.7 * (term["on_demand_microusd"] or 0)))
+    assert "blank: not met then, or not asked" in " ".join(str(found).split())
 
 
 def test_a_budget_of_the_scenarios_own_horizon_is_none_of_a_term() -> None:
