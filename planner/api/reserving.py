@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,8 @@ QUARTER_HOURS = 2190.0  # of commitments that may begin at other times: a plan d
 FALL = 0.3  # of demand, and of prices
 IN_ALL = ("budget", "carbon")  # limits of a whole horizon
 _SHORT_HOURS = 1e-6  # between contracts of which one follows another
-BLOCK_HOURS = 8760.0  # a year of load, which blocks of days or months are taken in
+BLOCK_HOURS = 8760.0  # a year of load, which blocks of days or months are taken in, week by week
+WEEK_HOURS = 168.0
 
 
 def reserve(
@@ -160,6 +162,9 @@ def _term(
     """What one kind of commitment does, and what the plan with it warns of."""
     hours = scenario.horizon_s / 3600 if scenario.periods_s is not None else COMMITMENT_HOURS.get(model, BLOCK_HOURS)
     lasting = scenario.with_({"horizon": f"{hours:.17g} h", "hardware.pricing": rented, **_contracts(scenario)})
+    if model not in COMMITMENT_HOURS and scenario.periods_s is None:
+        with suppress(InputError):  # a job that starts and ends within a week, or ends after the year, keeps it whole
+            lasting = lasting.with_({"periods": f"{WEEK_HOURS:g} h"})
     alone = Session(lasting, catalog, **options)
     steady = alone.solve().document
     chosen = alone.with_({"hardware.pricing": [*rented, model], **_contracts(scenario, model)}).solve().document

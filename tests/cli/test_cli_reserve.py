@@ -123,6 +123,17 @@ def test_blocks_that_follow_one_another_stand_as_one_machine_in_other_futures() 
     assert futures["end"] == fees + 2 * 336 * 4_000_000
 
 
+def test_blocks_are_taken_week_by_week_through_a_year() -> None:
+    """A year was one period, which no block is long enough for: "no commitment saves anything"."""
+    offers = [offer("north/one", 4.0)]
+    offers.append(offer("north/one", 1.0, price_model="block", min_term_hours=24.0, max_term_hours=4368.0))
+    known = catalog([device()], [shape("north/one")], offers)
+    (term,) = api.reserve(asked(2), known, terms=["block"], otherwise=False).terms
+    assert sum(row["nodes"] for row in term["reserved"]) >= 2
+    assert (term["on_demand_microusd"], term["proven"]) == (2 * YEAR * 4_000_000, True)
+    assert 2 * YEAR * 1_000_000 <= (term["cost_microusd"] or 0) < 2 * (YEAR + 24) * 1_000_000
+
+
 def test_what_cannot_be_asked_of_a_calendar_is_left_blank() -> None:
     """A deadline beyond the half of a calendar ended the whole command, and a week of blocks stood for all of it."""
     train = job("train", tokens="60B", deadline="3 weeks")
