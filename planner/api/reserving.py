@@ -134,6 +134,8 @@ def _together(
     cost = _cost(chosen)
     before = next(term["on_demand_microusd"] for term in terms if term["term_hours"] == hours)
     bought = [contract for contract in chosen["contracts"] if contract["kind"] in models]
+    if cost is not None and before is not None and cost > before:
+        cost, bought = before, []
     told: Together = {
         "horizon_hours": asked.horizon_s / 3600.0,
         "period_hours": (asked.periods_s or 0.0) / 3600.0,
@@ -168,7 +170,10 @@ def _term(
     alone = Session(lasting, catalog, **options)
     steady = alone.solve().document
     chosen = alone.with_({"hardware.pricing": [*rented, model], **_contracts(scenario, model)}).solve().document
-    cost, before = chosen["summary"]["cost_microusd"], steady["summary"]["cost_microusd"]
+    warnings = chosen["warnings"]
+    cost, before = _cost(chosen), _cost(steady)
+    if cost is not None and before is not None and cost > before:  # fleets share no node beside a calendar
+        chosen, cost = steady, before
     bought = [contract for contract in chosen["contracts"] if contract["kind"] == model]
     asked = _Otherwise(lasting, alone, bought)
     told: Term = {
@@ -182,7 +187,7 @@ def _term(
         "reserved": [_reserved(contract) for contract in bought],
         "otherwise": asked.all(hours) if otherwise and bought else [],
     }
-    return told, chosen["warnings"]
+    return told, warnings
 
 
 def _reserved(contract: Contract) -> Reserved:

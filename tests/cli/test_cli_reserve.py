@@ -123,6 +123,21 @@ def test_blocks_that_follow_one_another_stand_as_one_machine_in_other_futures() 
     assert futures["end"] == fees + 2 * 336 * 4_000_000
 
 
+@pytest.mark.parametrize("year", [5.0, 2.5])
+def test_reserving_never_costs_more_than_renting(year: float) -> None:
+    """Two fleets share a node that is rented, and none that is reserved: to reserve "nothing" cost twice as much."""
+    offers = [offer("north/one", 4.0), offer("north/one", year, price_model="commitment_1y")]
+    offers.append(offer("north/one", year, price_model="commitment_3y"))
+    known = catalog([device()], [shape("north/one", devices=8)], offers)
+    two = scenario([], [fleet("a", qpm=600), fleet("b", qpm=600)])
+    found = api.reserve(two, known)
+    for term in (*found.terms, found.document["together"]):
+        assert term is not None
+        assert term["reserved"] == []
+        assert (term["cost_microusd"], term["saved_microusd"]) == (term["on_demand_microusd"], 0)
+    assert any("fleets share none beside a calendar" in one for one in found.document["warnings"])
+
+
 def test_blocks_are_taken_week_by_week_through_a_year() -> None:
     """A year was one period, which no block is long enough for: "no commitment saves anything"."""
     offers = [offer("north/one", 4.0)]
