@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,6 +22,7 @@ WHOLE = {"scenario": "scenario", "case": "case", "catalog": "catalog", "prices":
 DATES, CATALOG = "prices", "catalog"
 _MONTH = re.compile(r"([12][0-9]{3})-(0[1-9]|1[0-2])")
 STEPS = 7  # values of a range of which no number is given
+_PLACES_OF_STEP = 3  # to which values between the ends of a range are rounded: 466.7 of 300..800/4
 MOST_VALUES = 100_000  # of one axis
 MOST_QUESTIONS = 1_000_000  # of one grid
 MOST_AXES = 6
@@ -199,7 +201,10 @@ def _range(name: str, ends: Sequence[str]) -> Axis:
         raise UsageError.of("bad-range", f"'{'..'.join(ends)[:80]}' holds no values", hint=hint)
     spaced = " " if ends[0].rstrip()[: -len(units[0][1]) or None].endswith(" ") else ""
     axis = Axis(name=name, texts=(), before=units[0][0], after=spaced + units[0][1] if units[0][1] else "")
-    numbers = tuple(_rounded(first + (last - first) * step / (count - 1)) for step in range(count))
+    apart = (last - first) / (count - 1)
+    places = _PLACES_OF_STEP - math.floor(math.log10(apart))
+    inner = (_rounded(round(first + apart * step, places)) for step in range(1, count - 1))
+    numbers = (_rounded(first), *inner, _rounded(last))
     return replace(axis, numbers=numbers, texts=tuple(map(axis.text_of, numbers)))
 
 

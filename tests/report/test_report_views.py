@@ -18,6 +18,7 @@ from planner import api
 from planner.catalog.model import Catalog
 from planner.report.budget_view import ROUNDED, misses, workload_grid
 from planner.report.metered import metered_hours
+from planner.report.plan_words import counted
 from planner.report.report import FOLDED, render_report
 from planner.report.report_document import report_document
 from planner.report.serving_words import seconds
@@ -273,3 +274,11 @@ def test_counts_have_one_and_many_and_figures_no_exponents() -> None:
     for share, told in shares.items():
         assert explain_limits._enough(share) == told
     assert seconds(1234.5) == "1,230 s"
+
+
+def test_one_of_what_was_dropped_is_not_several() -> None:
+    drops: Any = [
+        {"count": 1, "what": "offers", "reason": "quota"},
+        {"count": 2000, "what": "layouts", "reason": "own"},
+    ]
+    assert counted(drops) == "1 offer (over a quota or limit), 2,000 layouts (own)"

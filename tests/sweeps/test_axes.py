@@ -49,6 +49,20 @@ def test_values(text: str, values: tuple[str, ...], numbers: tuple[float, ...]) 
     assert axis.numbers == pytest.approx(numbers)
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("serving.chat.qpm=300..800/4", "300 466.7 633.3 800"),
+        ("a=1000000..1000001/3", "1000000 1000000.5 1000001"),
+        ("a=$10k..$60k/4", "$10k $26.67k $43.33k $60k"),
+        ("a=0.001..0.002/4", "0.001 0.0013333 0.0016667 0.002"),
+    ],
+)
+def test_values_between_the_ends_are_round(text: str, values: str) -> None:
+    """They stood as "466.666666667" in every table and command."""
+    assert " ".join(axis_of(text).texts) == values
+
+
 def test_a_range_without_a_number_of_steps_has_seven() -> None:
     assert len(axis_of("price:*=-30%..+30%").texts) == 7
 
