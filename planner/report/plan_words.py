@@ -543,8 +543,9 @@ def missed(line: str) -> str:
 def counted(entries: Sequence[Reason]) -> str:
     """Several reasons in one line: "204 offers (not in hardware.allow), 9 offers (...)"."""
     return ", ".join(
-        f"{units.counted(entry['count'], entry['what'].removesuffix('s'))} ({REASONS.get(entry['reason'], spaced(entry['reason']))})"
+        f"{units.counted(entry['count'], entry['what'].removesuffix('s'))} ({why})"
         for entry in entries
+        for why in [REASONS.get(entry["reason"], spaced(entry["reason"]))]
     )
 
 
