@@ -23,6 +23,9 @@ import heapq
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from planner.carriers import dataclass
 
 MOST_STEPS = 400_000  # sets of covers looked at in a search, times the items of each
@@ -93,18 +96,25 @@ def least_cover(
         return Cover(0, {})
     parts = replicas if replicas is not None and spare else [1] * len(weights)
     scale = math.lcm(*set(parts))
+    there = [
+        number for number, (most, *each) in enumerate(zip(upper, *(earned[k] for k in lines))) if most and any(each)
+    ]
+    earns = [[scale * earned[line][number] for number in there] for line in lines]
+    loses = [
+        [spare * earned[line][number] * (scale // parts[number]) for number in there] if spare else [] for line in lines
+    ]
+    wanted = [scale * needs[line] for line in lines]
     items = [
         Item(
-            weight=weight,
-            most=most,
-            earned=tuple(scale * earned[line][number] for line in lines),
-            lost=tuple(spare * (scale // parts[number]) * earned[line][number] if spare else 0 for line in lines),
-            number=number,
+            weight=weights[there[k]],
+            most=upper[there[k]],
+            earned=tuple(each[k] for each in earns),
+            lost=tuple(each[k] if spare else 0 for each in loses),
+            number=there[k],
         )
-        for number, (weight, most) in enumerate(zip(weights, upper))
-        if most > 0 and any(earned[line][number] > 0 for line in lines)
+        for k in _undominated([weights[k] for k in there], [upper[k] for k in there], earns, loses, wanted)
     ]
-    return _Search(items, tuple(scale * needs[line] for line in lines), steps).run()
+    return _Search(items, tuple(wanted), steps).run()
 
 
 class _Search:
@@ -115,7 +125,10 @@ class _Search:
         self.lines = range(len(needs))
         self.best, self.units = _of_one_item(items, needs)
         worth = [item for item in items if item.weight < self.best] if self.units is not None else list(items)
-        self.items = _undominated(worth, needs)
+        earned = [[item.earned[line] for item in worth] for line in self.lines]
+        lost = [[item.lost[line] for item in worth] for line in self.lines]
+        kept = _undominated([item.weight for item in worth], [item.most for item in worth], earned, lost, needs)
+        self.items = [worth[k] for k in kept]
         # the cheapest for what it earns first; two ratios of whole numbers below 2^128 differ by more than 2^-256
         self.order = [
             sorted(
@@ -200,13 +213,13 @@ class _Search:
 
     def _filled(self, line: int, need: int, room: Sequence[int]) -> tuple[int, int, list[tuple[int, int]]] | None:
         """What a line costs at least in parts of units, what the cheapest unit costs, and units, all of them whole."""
-        total, taken, cheapest = 0, list[tuple[int, int]](), UNMET
+        total, taken = 0, list[tuple[int, int]]()
         for i in self.order[line]:
             if not room[i]:
                 continue
             item, most = self.items[i], room[i]
             if need <= item.earned[line] * most:
-                cheapest = min([cheapest, *(self.items[k].weight for k in self.order[line] if room[k])])
+                cheapest = next(item.weight for item, left in zip(self.items, room) if left and item.earned[line])
                 part, count = -(-need * item.weight // item.earned[line]), -(-need // item.earned[line])
                 return total + part, cheapest, [*taken, (i, count)]
             total, need = total + item.weight * most, need - item.earned[line] * most
@@ -282,19 +295,36 @@ def _of_one_item(items: Sequence[Item], needs: tuple[int, ...]) -> tuple[int, di
     return min(found, key=lambda one: (one[0], sorted(one[1].items()))) if found else (UNMET, None)
 
 
-def _undominated(items: Sequence[Item], needs: tuple[int, ...]) -> list[Item]:
-    """The items without those that another one can stand in for."""
-    largest = [max((item.lost[line] for item in items), default=0) for line in range(len(needs))]
-    kept: list[Item] = []
-    for item in sorted(items, key=lambda one: (one.weight, [-e for e in one.earned], one.lost, one.number)):
-        if not any(_stands_in(other, item, needs, largest) for other in kept):
-            kept.append(item)
-    return kept
+def _undominated(
+    weights: Sequence[int],
+    upper: Sequence[int],
+    earned: Sequence[Sequence[int]],
+    lost: Sequence[Sequence[int]],
+    needs: Sequence[int],
+) -> list[int]:
+    """Places of the items that no other one can stand in for, the lightest first.
+
+    Units of one that weighs no more can take the place of any number of units of another where they earn no less and
+    lose no more, and are enough for every line. Whole numbers of any size are compared by their ranks.
+    """
+    spare = any(lost)
+    rank, e = _ranks(weights), np.array([_ranks(each) for each in earned])
+    f = np.array([_ranks(each) for each in lost]) if spare else np.zeros((len(earned), len(weights)), dtype=np.int64)
+    able = np.ones(len(weights), dtype=bool)
+    for line, need in enumerate(needs):
+        enough = need + (max(lost[line], default=0) if spare else 0)
+        able &= np.array([not 0 < each * most < enough for each, most in zip(earned[line], upper)], dtype=bool)
+    order = np.lexsort((*f[::-1], *-e[::-1], rank))
+    e, f = e[:, order], f[:, order]
+    alive = np.ones(len(order), dtype=bool)
+    for place in np.flatnonzero(able[order]).tolist():
+        if alive[place]:
+            worse = (e[:, place + 1 :] <= e[:, place, None]) & (f[:, place + 1 :] >= f[:, place, None])
+            alive[place + 1 :] &= ~worse.all(axis=0)
+    return list(order[alive].tolist())
 
 
-def _stands_in(one: Item, other: Item, needs: tuple[int, ...], largest: Sequence[int]) -> bool:
-    """Whether units of one, which weighs no more, can take the place of any number of units of the other."""
-    for e, f, a, b, need, most in zip(one.earned, other.earned, one.lost, other.lost, needs, largest):
-        if e < f or a > b or 0 < e * one.most < need + most:
-            return False
-    return True
+def _ranks(values: Sequence[int]) -> NDArray[np.int64]:
+    """Of whole numbers of any size, from the least."""
+    place = {value: rank for rank, value in enumerate(sorted(set(values)))}
+    return np.fromiter(map(place.__getitem__, values), dtype=np.int64, count=len(values))

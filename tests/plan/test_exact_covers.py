@@ -33,6 +33,11 @@ def test_several_lines_are_met_at_once(needs: tuple[int, int], least: int) -> No
     assert least_cover([3], [2], [[5], [4]], needs).bound == least
 
 
+def test_the_cheapest_unit_is_one_that_earns() -> None:
+    """Of a search without a step the bound is that of the dearest line: a whole unit of what earns on it."""
+    assert least_cover([1, 5], [9, 9], [[0, 3], [1, 0]], [1, 1], steps=0).bound == 5
+
+
 @pytest.mark.parametrize(("value", "apart"), [(0, 10_000), (10**10, 10_000), (10**10 + 10**6, 10_001), (10**12, 10**6)])
 def test_two_machines_agree_to_a_cent_or_a_millionth(value: int, apart: int) -> None:
     assert slack(value) == slack(-value) == apart
