@@ -27,6 +27,7 @@ from planner.candidates.serving_question import ServingQuestion, resolve_serving
 from planner.candidates.serving_rates import Evaluated, evaluate
 from planner.carriers import dataclass
 from planner.estimate.serving_spares import Frailty, frailty, spares_for
+from planner.units import counted
 
 __all__ = ["ServingQuestion", "ServingTable", "replica_layouts", "resolve_serving", "serving_table"]
 
@@ -381,7 +382,7 @@ def _able_sites(question: ServingQuestion, sites: Sequence[Site], ledger: Ledger
 def _within_cap(question: ServingQuestion, caps: ShapeCaps, site: Site, nodes: int, ledger: Ledger) -> bool:
     cap = caps.of(site)
     if nodes > cap:
-        text = f"{nodes} shapes of {site.offer.id} for one replica, {cap} allowed"
+        text = f"{counted(nodes, 'shape')} of {site.offer.id} for one replica, {cap} allowed"
         ledger.drop("quota", "columns", nearest=text, miss=float(nodes - cap), on=names_on([site]))
         return False
     hours = question.scenario.horizon_s / 3600.0

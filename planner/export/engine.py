@@ -85,23 +85,39 @@ def dtype(launch: ServingLaunch) -> str:
     return "float16" if no_bf16 and asked != "float32" else asked
 
 
-def memory_share(launch: ServingLaunch) -> float | None:
-    """Share of a device's memory that the plan let the engine fill; None where the plan knows no memory."""
+def memory_share(launch: ServingLaunch, engine: str) -> float | None:
+    """Share of a device's memory that the plan let the engine fill; None where the plan knows no memory.
+
+    An engine that the plan is not of gets no more than it takes by itself: what another one fills may be all there is.
+    """
     planned, held = launch.memory, launch.machine.memory_bytes
-    return _share(planned.usable_bytes / held) if planned and held else None
+    return _of_own(launch, engine, planned.usable_bytes / held) if planned and held else None
 
 
-def static_share(launch: ServingLaunch) -> float | None:
-    """Share of a device's memory for weights and cache alone, without workspace and overhead."""
+def static_share(launch: ServingLaunch, engine: str) -> float | None:
+    """Share of a device's memory for weights and cache alone, without workspace and overhead; as `memory_share`."""
     planned, held = launch.memory, launch.machine.memory_bytes
-    return _share((planned.usable_bytes - planned.workspace_bytes) / held) if planned and held else None
+    if not planned or not held:
+        return None
+    return _of_own(launch, engine, (planned.usable_bytes - planned.workspace_bytes) / held)
 
 
-def free_share(launch: ServingLaunch) -> float | None:
-    """Share of what weights and workspace leave free that the cache was planned to take."""
+def free_share(launch: ServingLaunch, engine: str) -> float | None:
+    """Share of what weights and workspace leave free that the cache was planned to take; as `memory_share`."""
     planned, held = launch.memory, launch.machine.memory_bytes
     free = held - planned.weights_bytes - planned.workspace_bytes if planned else 0.0
-    return _share(planned.cache_room_bytes / free) if planned and free > 0 else None
+    return _of_own(launch, engine, planned.cache_room_bytes / free) if planned and free > 0 else None
+
+
+def _of_own(launch: ServingLaunch, engine: str, share: float) -> float:
+    own = engine_rules(engine)
+    return _share(share if own is None or _is_planned(launch, engine) else min(share, own.memory_fraction))
+
+
+def _is_planned(launch: ServingLaunch, engine: str) -> bool:
+    """Whether a plan names no engine, or one that runs as this does."""
+    planned = launch.engine or launch.fleet.engine or ""
+    return not planned or engine_rules(planned) is engine_rules(engine)
 
 
 def _share(value: float) -> float:
@@ -193,8 +209,8 @@ def _cache_tokens(launch: ServingLaunch) -> float:
 def engine_notes(launch: ServingLaunch, engine: str) -> list[str]:
     """What to know where the file cannot do all that was planned."""
     notes = []
-    planned = launch.engine or launch.fleet.engine or ""
-    if planned and engine_rules(planned) is not engine_rules(engine):
+    if not _is_planned(launch, engine):
+        planned = launch.engine or launch.fleet.engine
         notes.append(f"capacity and latencies were predicted for {planned}, not for {engine}")
     if launch.role != "whole":
         notes.append(f"the {launch.role} pool of a disaggregated fleet: useless without its other pools")

@@ -100,7 +100,8 @@ def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argum
 
 
 def _limits(launch: ServingLaunch) -> list[Argument]:
-    sequences, tokens, share = engine.sequences(launch), engine.step_tokens(launch), engine.static_share(launch)
+    sequences, tokens = engine.sequences(launch), engine.step_tokens(launch)
+    share = engine.static_share(launch, "sglang")
     found: list[Argument] = [("--context-length", engine.context_tokens(launch))]
     if sequences is not None:
         found.append(("--max-running-requests", sequences))

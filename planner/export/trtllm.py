@@ -119,7 +119,7 @@ def further_options(launch: ServingLaunch) -> dict[str, Any]:
     cache: dict[str, Any] = {"dtype": CACHES[launch.fleet.kv_cache]}
     if launch.fleet.prefix_cached:
         cache["enable_block_reuse"] = True
-    share = engine.free_share(launch)
+    share = engine.free_share(launch, "trt-llm")
     if share is not None:
         cache["free_gpu_memory_fraction"] = share
     found: dict[str, Any] = {"dtype": engine.dtype(launch), "kv_cache_config": cache}

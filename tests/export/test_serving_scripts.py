@@ -259,6 +259,15 @@ def test_the_engine_of_the_plan_runs_in_tasks_and_pods(launches: Read) -> None:
     assert "predicted for trt-llm, not for vLLM" in vllm.files(replace(launch, engine="trt-llm"))[0].text
 
 
+@pytest.mark.parametrize(("planned", "share"), [("vllm", 0.98), ("trt-llm", 0.9)])
+def test_another_engine_fills_no_more_than_it_does_by_itself(launches: Read, planned: str, share: float) -> None:
+    """What TensorRT-LLM was planned to fill (98 % of a device) left vLLM no room for its own graphs and buffers."""
+    (launch,) = fleets(launches("llama"))
+    memory = replace(launch.memory, usable_bytes=0.98 * launch.machine.memory_bytes)
+    (text,) = (file.text for file in vllm.files(replace(launch, engine=planned, memory=memory)))
+    assert f"--gpu-memory-utilization {share} " in text
+
+
 def test_a_fleet_of_which_only_rates_are_known_is_asked_for_its_model(launches: Read, stubs: Path) -> None:
     launch = at_nebius(*fleets(launches("llama")))
     unknown = replace(launch.model, hf_id="", arch=None, config=None, parameters=0)
