@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 MOST = 8
 _CHOICES = {"hardware.allow", "hardware.regions", "hardware.pricing"}
 _KEPT = re.compile(
-    r"training\[\d+\]\.(recompute|sharding|optimizer|offload|lora)|serving\[\d+\]\.(weights|kv_cache|qpm|requests|users)"
+    r"training\[\d+\]\.(precision|recompute|sharding|optimizer|offload|lora)"
+    r"|serving\[\d+\]\.(weights|kv_cache|qpm|requests|users)"
 )
 BOTH = "; "  # between two texts of one setting
 
@@ -354,7 +355,7 @@ def _values(scenario: Scenario) -> dict[str, tuple[str, int]]:
         found |= {f"serving[{index}].{key}": load for key, load in loads.items()}
     for kind, workloads in (("training", scenario.training), ("serving", scenario.serving)):
         for index, one in enumerate(workloads):
-            for name in ("recompute", "sharding", "optimizer", "offload", "lora", "weights", "kv_cache"):
+            for name in ("precision", "recompute", "sharding", "optimizer", "offload", "lora", "weights", "kv_cache"):
                 said = getattr(one, name, None)
                 held = 0 if said is None else len(said) if isinstance(said, tuple) else 1
                 found[f"{kind}[{index}].{name}"] = ("choices", held)

@@ -708,6 +708,7 @@ FITS_NOWHERE: list[tuple[Document, str, str]] = [
     ({"model": "llama-3.1-70b"}, "aws/p4de.24xlarge", "training.train.offload=optimizer"),
     ({"model": "llama-3.1-70b", "optimizer": "adam"}, "dgx-h200", "training.train.optimizer=adamw-8bit"),
     ({"model": "llama-3.1-70b"}, "h100-pcie-80gb-x1", "serving.fleet.weights=int4"),
+    ({"model": "qwen2.5-1.5b", "lora": {"rank": 8}}, "onprem/v100-pcie-32gb-x1", "training.train.precision=fp16"),
 ]  # fmt: skip
 
 

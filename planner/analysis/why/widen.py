@@ -6,13 +6,13 @@ are solved. The cheapest that gives a plan is told; when no single one does, whe
 A fleet that contradicts a limit is asked for less: as much as all other limits carry.
 
 A workload that fits no memory is searched again as people make it fit: recomputation, shards, narrower states or
-weights, adapters. Of each kind the first that gives a plan is told, and nothing of those that give none.
+weights, adapters; a job on devices without its number format in another one. Of each kind the first that gives a plan is told, and nothing of those that give none.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 Search = Callable[..., Candidates]
 MOST = 60  # further choices that are tried one by one
 RANK = 16  # of adapters that are tried
+PRECISIONS = ("bf16", "fp16", "fp32")  # that are tried where a device has not the one asked for
 DAY_S = 86_400
 # Where everything else of a way was right: it fits, and its machines and layout are ones that somebody takes
 FITTED = ("latency", "deadline", "too-slow")
@@ -80,8 +81,9 @@ def wider_choices(scenario: Scenario, search: Search, asker: Asker) -> Iterator[
         yield from _wider(scenario, "hardware.regions", hardware.regions, _region_of, in_regions, search, asker)
 
 
-def less_in_memory(candidates: Candidates, search: Search, asker: Asker) -> Iterator[WayOut]:
-    """Ways out by keeping less on each device, where one workload has no way to run and memory is why.
+def in_another_form(candidates: Candidates, search: Search, asker: Asker) -> Iterator[WayOut]:
+    """Ways out by keeping less on each device, or computing in a format that it has, where one workload has no way to run
+    and memory or the format is why.
 
     Parameters
     ----------
@@ -95,14 +97,14 @@ def less_in_memory(candidates: Candidates, search: Search, asker: Asker) -> Iter
     scenario = candidates.scenario
     empty = [task.name for task in candidates.program.tasks if task.kind != "optional" and task.first == task.stop]
     reasons = {drop.reason for name in empty for drop in candidates.ledgers[name]}
-    if len(empty) != 1 or "memory" not in reasons or not reasons.isdisjoint(FITTED):
+    if len(empty) != 1 or reasons.isdisjoint(("memory", "precision")) or not reasons.isdisjoint(FITTED):
         return
     (name,) = empty
     question = candidates.questions[name]
     asked: TrainingJob | ServingFleet
     of_kind: Sequence[TrainingJob | ServingFleet]
     if isinstance(question, TrainingQuestion):
-        kind, asked, kinds, of_kind = "training", question.job, _of_job(question.job), scenario.training
+        kind, asked, kinds, of_kind = "training", question.job, _of_job(question.job, reasons), scenario.training
     else:
         kind, asked, kinds, of_kind = "serving", question.fleet, _of_fleet(question), scenario.serving
     path = f"{kind}[{[one.name for one in of_kind].index(name)}]"
@@ -271,8 +273,13 @@ def choices(value: object) -> int:
 _Changes = Iterator[tuple[str, str, str, str]]  # key, from, to, and as the scenario has it
 
 
-def _of_job(job: TrainingJob) -> Iterator[_Changes]:
+def _of_job(job: TrainingJob, reasons: Collection[str]) -> Iterator[_Changes]:
     """What people try, the least first; of one kind until the first that does."""
+    if "precision" in reasons:
+        others = [name for name in PRECISIONS if name != job.precision]
+        yield ((*("precision", job.precision), name, name) for name in others)
+    if "memory" not in reasons:
+        return
 
     def listed(key: str, most: str) -> _Changes:
         had = getattr(job, key)
