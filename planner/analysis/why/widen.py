@@ -6,7 +6,8 @@ are solved. The cheapest that gives a plan is told; when no single one does, whe
 A fleet that contradicts a limit is asked for less: as much as all other limits carry.
 
 A workload that fits no memory is searched again as people make it fit: recomputation, shards, narrower states or
-weights, adapters; a job on devices without its number format in another one. Of each kind the first that gives a plan is told, and nothing of those that give none.
+weights, adapters; a job on devices without its number format in another one. Of each kind the first that gives a plan
+is told, and nothing of those that give none.
 """
 
 from __future__ import annotations
@@ -82,8 +83,9 @@ def wider_choices(scenario: Scenario, search: Search, asker: Asker) -> Iterator[
 
 
 def in_another_form(candidates: Candidates, search: Search, asker: Asker) -> Iterator[WayOut]:
-    """Ways out by keeping less on each device, or computing in a format that it has, where one workload has no way to run
-    and memory or the format is why.
+    """Ways out by keeping less on each device, or computing in a format that it has.
+
+    Where one workload has no way to run, and memory or the format is why.
 
     Parameters
     ----------
