@@ -173,7 +173,7 @@ def _framework_findings(where: str, name: str, split: TrainingLayout) -> Iterato
     if framework is None:
         return
     stage, stages = STAGES.index(split["sharding"]), split["pp"]
-    alone = stage == 0 and split["dp"] * split["tp"] * split["cp"] * stages == 1  # nothing to share
+    alone = split["dp"] * split["tp"] * split["cp"] * stages == 1  # nothing to share
     if stage not in framework.stages and not alone:
         yield _illegal(where, f"{name} has no {split['sharding']}")
     if stages > 1 and not framework.pipeline:

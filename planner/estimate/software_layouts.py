@@ -177,7 +177,8 @@ def open_advised(
     """
     mask = np.full(np.shape(devices), True)
     if able is not None:
-        joined = able & joins_slices(dp, ep, pp, np.maximum(devices // slice_devices, 1))
+        slices = np.maximum(devices // slice_devices, 1) if kind == "tpu" else 1  # else a network joins all nodes
+        joined = able & joins_slices(dp, ep, pp, slices)
         mask = joined if joined.any() else mask
     if kind != "tpu" or _fixes(job, "pp"):
         return mask

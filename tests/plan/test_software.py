@@ -216,6 +216,26 @@ def test_naming_what_a_job_is_predicted_by_does_not_change_its_cost(model: str, 
     assert named["workloads"][0]["allocations"][0]["layout"] == row["layout"]
 
 
+def test_nodes_of_other_devices_than_tpus_are_no_slices() -> None:
+    """What lies between slices of TPUs was asked of nodes of Trainium where a job names nothing: 4 % dearer than named."""
+
+    def planned(more: str) -> Any:
+        text = JOB.format(model="mixtral-8x7b", more=f"sequence_length: 4096{more}", allow="'trainium*'")
+        return api.solve(parse_scenario("prefer: cheapest\n" + text)).document
+
+    left_open, named = planned(""), planned(", framework: neuron")
+    assert left_open["summary"]["cost_microusd"] == named["summary"]["cost_microusd"]
+
+
+@pytest.mark.parametrize(("framework", "stage"), [("megatron", "zero-3"), ("fsdp", "zero-1"), ("deepspeed", "zero-2")])
+def test_one_device_shares_nothing_whatever_stage_is_asked_for(framework: str, stage: str) -> None:
+    """The plan's own check refused a stage that the program has not, where there is nothing to share."""
+    more = f"sequence_length: 1024, framework: {framework}, sharding: [{stage}]"
+    text = JOB.format(model="gpt2-xl", more=more, allow="h100-sxm-80gb") + "limits: {max_devices: 1}\n"
+    (row,) = api.solve(parse_scenario(text)).document["workloads"][0]["allocations"]
+    assert (row["devices"], row["layout"]["sharding"]) == (1, stage)
+
+
 def test_virtual_stages_that_a_program_has_not_are_told_so() -> None:
     """The reason told was the unknown network of some other machine."""
     more = "framework: deepspeed, layout: {pp: 2, vpp: 2}"
