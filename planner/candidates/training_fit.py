@@ -41,7 +41,7 @@ from planner.estimate.software_layouts import on_gpus, open_advised, open_can
 from planner.estimate.step_distinct import Ways
 from planner.estimate.terms import Terms
 from planner.estimate.training import OnMachine, is_analytic, pace_s, step_seconds, training_memory, training_times
-from planner.estimate.training_memory import family_alike, host_bytes
+from planner.estimate.training_memory import SHARDED, family_alike, host_bytes
 from planner.estimate.training_spec import TrainingSpec
 
 Rows = NDArray[np.int64]
@@ -49,7 +49,7 @@ Misses: TypeAlias = tuple[tuple[str, int, float], ...]  # reason, how many, and 
 
 Out: TypeAlias = Callable[[Callable[[], bool]], bool]  # whether no time is left, if there is a way already
 AT_ONCE = 1 << 17  # layouts on machines that are timed at once
-MOST_SPLITS = 8  # of each count of shapes, beside which finer sizes are tried
+MOST_SPLITS = 8  # of each count of shapes, with ZeRO-3 and below it, beside which finer sizes are tried
 NEIGHBOURHOOD = 0.06  # relative, of times: finer sizes are tried beside layouts so much slower than the fastest
 MOST_KEPT_BYTES = MOST_BYTES // 2  # of one job's layouts, beyond which those that were not asked for are forgotten
 _SIZES = 1 << 10  # room for a micro-batch
@@ -387,9 +387,10 @@ def _near(question: TrainingQuestion, evaluated: _Evaluated, search: Search, fit
     least = np.full(int(nodes.max()) + 1, np.inf)
     np.fmin.at(least, nodes, pace)
     near = np.flatnonzero(pace <= least[nodes] * (1 + NEIGHBOURHOOD))
-    near = near[np.lexsort((pace[near], nodes[near]))]
+    full = np.asarray(evaluated.layout.sharding)[rows] == SHARDED  # another program's business, which may be named
+    near = near[np.lexsort((pace[near], full[near], nodes[near]))]
     near = near[np.sort(np.unique(evaluated.splits[rows[near]], return_index=True)[1])]
-    first = np.unique(nodes[near], return_index=True)[1]
+    first = np.unique(2 * nodes[near] + full[near], return_index=True)[1]
     rank = np.arange(len(near)) - np.repeat(first, np.diff([*first, len(near)]))
     return np.asarray(rows[near[rank < MOST_SPLITS]])
 

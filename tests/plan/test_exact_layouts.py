@@ -76,7 +76,8 @@ def test_sharding_and_recomputation_are_among_what_is_asked() -> None:
 
 @pytest.mark.parametrize(("sharding", "told"), [("none", []), ("zero-1", []), ("zero-2", ["llm.c has no zero-2"])])
 def test_stages_of_a_framework(sharding: str, told: list[str]) -> None:
-    assert training(framework="llm.c", sharding=sharding) == told
+    assert training(framework="llm.c", sharding=sharding, dp=2) == told
+    assert training(framework="llm.c", sharding=sharding) == []  # one device has nothing to share
 
 
 def test_a_framework_without_a_pipeline() -> None:
