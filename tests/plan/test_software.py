@@ -217,7 +217,7 @@ def test_naming_what_a_job_is_predicted_by_does_not_change_its_cost(model: str, 
 
 
 def test_finer_sizes_are_tried_beside_the_layouts_of_each_program() -> None:
-    """Variants of Megatron-LM's pipelines took all the places: ZeRO-3 was 1.2 % dearer left open than with FSDP named."""
+    """Variants of one pipeline took all the places: ZeRO-3 was 1.2 % dearer left open than with FSDP named."""
 
     def cost(more: str) -> Any:
         more = f"sequence_length: 4096, global_batch: 1M tokens, optimizer: sgd{more}"
@@ -229,7 +229,7 @@ def test_finer_sizes_are_tried_beside_the_layouts_of_each_program() -> None:
 
 
 def test_nodes_of_other_devices_than_tpus_are_no_slices() -> None:
-    """What lies between slices of TPUs was asked of nodes of Trainium where a job names nothing: 4 % dearer than named."""
+    """What lies between slices of TPUs was asked of nodes of Trainium where a job is open: 4 % dearer than named."""
 
     def planned(more: str) -> Any:
         text = JOB.format(model="mixtral-8x7b", more=f"sequence_length: 4096{more}", allow="'trainium*'")
