@@ -23,8 +23,10 @@ from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.stack import Stack
 from planner.estimate.step import STEP_TERMS, step_time
+from planner.estimate.step_distinct import FEWEST, Ways
 from planner.estimate.terms import Terms
 from planner.estimate.training import training_memory, training_time
+from planner.estimate.training_memory import host_bytes
 from planner.estimate.training_spec import TrainingSpec
 from planner.estimate.work import Work
 from tests.tiers import settings
@@ -258,6 +260,31 @@ def test_one_device_is_run_by_what_shares_nothing() -> None:
     own = [float(training_memory(arch, job, layout).total) for job, layout in zip(named, layouts)]
     assert training_memory(arch, spec, every, "hopper").total.tolist() == pytest.approx(own, rel=1e-12)
     assert training_memory(arch, spec, every).total.tolist() != pytest.approx(own, rel=1e-3)
+
+
+def test_what_goes_to_hosts_is_that_of_the_software_too() -> None:
+    arch, one = load_model("gpt2-xl"), {**ONE, "tp": 1, "pp": 1, "cp": 1, "ep": 1, "vpp": 1}
+    spec = TrainingSpec(tokens=1e9, sequence_length=1024, offload=("optimizer",))
+    layout = Layout(**{**one, "devices": 8, "dp": 8, "sharding": 1})
+    own, common = (float(host_bytes(arch, spec, layout, family).total) for family in ("hopper", None))
+    assert own == float(host_bytes(arch, replace(spec, framework="megatron"), layout).total)
+    assert own != common
+
+
+def test_one_device_is_no_layout_of_many_that_are_alike() -> None:
+    """Same layers, same stage, other software: as many layouts at once as are worked out apart."""
+    arch, count = load_model("gpt2-xl"), 2 * FEWEST
+    one = {**ONE, "tp": 1, "pp": 1, "cp": 1, "ep": 1, "vpp": 1, "sharding": 0}
+    spec = TrainingSpec(tokens=1e9, sequence_length=1024)
+    devices = np.where(np.arange(count) % 2, 8, 1)
+    every = Layout(
+        **{**{name: np.full(count, value) for name, value in one.items()}, "devices": devices, "dp": devices}
+    )
+    apart = [float(training_time(arch, spec, Layout(**{**one, "devices": n, "dp": n}), MACHINE).total) for n in (1, 8)]
+    assert training_time(arch, spec, every, MACHINE).total.tolist() == pytest.approx(apart * FEWEST, rel=1e-12)
+    ways = Ways.of(every)
+    assert ways is not None
+    assert ways.layer[0] != ways.layer[1]
 
 
 def test_the_analytic_tier_wants_layers() -> None:
