@@ -265,9 +265,9 @@ def test_one_device_is_run_by_what_shares_nothing() -> None:
 def test_what_goes_to_hosts_is_that_of_the_software_too() -> None:
     arch, one = load_model("gpt2-xl"), {**ONE, "tp": 1, "pp": 1, "cp": 1, "ep": 1, "vpp": 1}
     spec = TrainingSpec(tokens=1e9, sequence_length=1024, offload=("optimizer",))
-    layout = Layout(**{**one, "devices": 8, "dp": 8, "sharding": 1})
+    layout = Layout(**{**one, "devices": 8, "dp": 8, "sharding": 3})
     own, common = (float(host_bytes(arch, spec, layout, family).total) for family in ("hopper", None))
-    assert own == float(host_bytes(arch, replace(spec, framework="megatron"), layout).total)
+    assert own == float(host_bytes(arch, replace(spec, framework="fsdp"), layout).total)
     assert own != common
 
 
@@ -277,9 +277,8 @@ def test_one_device_is_no_layout_of_many_that_are_alike() -> None:
     one = {**ONE, "tp": 1, "pp": 1, "cp": 1, "ep": 1, "vpp": 1, "sharding": 0}
     spec = TrainingSpec(tokens=1e9, sequence_length=1024)
     devices = np.where(np.arange(count) % 2, 8, 1)
-    every = Layout(
-        **{**{name: np.full(count, value) for name, value in one.items()}, "devices": devices, "dp": devices}
-    )
+    columns = {name: np.full(count, value) for name, value in one.items()}
+    every = Layout(**{**columns, "devices": devices, "dp": devices})
     apart = [float(training_time(arch, spec, Layout(**{**one, "devices": n, "dp": n}), MACHINE).total) for n in (1, 8)]
     assert training_time(arch, spec, every, MACHINE).total.tolist() == pytest.approx(apart * FEWEST, rel=1e-12)
     ways = Ways.of(every)
@@ -297,8 +296,6 @@ def test_the_analytic_tier_wants_layers() -> None:
 
 def test_sharing_layers_changes_nothing() -> None:
     """Hundreds of layouts at once, whose layers repeat, and each of them alone."""
-    from planner.estimate.step_distinct import FEWEST
-
     rng = np.random.default_rng(7)
     count = 3 * FEWEST
     tp, pp, cp = (rng.choice([1, 2, 4], count) for _ in range(3))
