@@ -80,6 +80,18 @@ def test_stages_of_a_framework(sharding: str, told: list[str]) -> None:
     assert training(framework="llm.c", sharding=sharding) == []  # one device has nothing to share
 
 
+def test_a_short_sequence_and_experts_both_split_are_asked_for() -> None:
+    told = ["a short sequence and experts both split on few devices, which no layout asks for"]
+    split = {"model": "qwen3-30b-a3b", "dp": 2, "cp": 2, "ep": 2}
+    short: dict[str, Any] = {"sequence_length": 8192, "global_batch": "64 sequences"}
+    assert training(short, **split) == told
+    assert training(short, framework="megatron", **split) == told
+    assert training({**short, "sequence_length": 16384}, **split) == []
+    for size in ({"cp": 2}, {"ep": 2}, {"pp": 1}):
+        assert training({**short, "layout": size}, **split) == []
+    assert training(short, **{**split, "dp": 64}) == []
+
+
 def test_a_framework_without_a_pipeline() -> None:
     assert training(framework="llm.c", pp=1) == []
     assert training(framework="llm.c", pp=2) == ["llm.c has no pipeline"]
