@@ -186,7 +186,7 @@ def _layouts(job: TrainingJob, arch: Architecture, devices: int, domain: int) ->
 def _stages(job: TrainingJob, dp: int, pp: int, accumulates: bool) -> list[int]:
     """Stages that differ and that somebody advises: one rank shards nothing, and a pipeline shards no gradients."""
     allowed = sorted(("none", "zero-1", "zero-2", "zero-3").index(stage) for stage in job.sharding)
-    if pp > 1 and job.framework is None:
+    if pp > 1:
         allowed = [stage for stage in allowed if stage < 2]
     if dp == 1:
         return allowed[:1]
