@@ -39,6 +39,7 @@ from planner.estimate.serving import (
     serving_capacity,
     serving_memory,
 )
+from planner.estimate.software_layouts import on_gpus
 from planner.estimate.training import training_memory, training_time
 from planner.scenario.load import load_scenario
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
@@ -133,6 +134,8 @@ def _fastest_hours(job: TrainingJob, arch: Architecture, catalog: Catalog, kind:
     seconds = training_time(arch, training_spec(job, arch, kind.device, kind.shape), layout, machine).total
     late, more = _margins(job, catalog, kind.device.family)
     good = (needed * more <= usable_bytes(kind.device, kind.shape)) & (seconds * late <= job.deadline_s)
+    launched = on_gpus(job, arch, layout)  # of some models no program that is exported makes a pipeline
+    good &= True if launched is None else launched
     return float(np.min(seconds[good])) / 3600.0 if good.any() else None
 
 
