@@ -379,11 +379,18 @@ def _with_memory(question: TrainingQuestion, layout: Layout) -> _Evaluated:
 
 
 def _near(question: TrainingQuestion, evaluated: _Evaluated, search: Search, fit: Fit) -> Rows:
-    """The fastest micro-batch of each of the splits that come near the fastest of as many shapes."""
+    """The fastest micro-batch of each split that comes near the fastest of as many shapes, at each confidence."""
     if not len(fit.rows):
         return fit.rows
-    rows, nodes = fit.rows, fit.nodes
-    pace = pace_s(question.arch, evaluated.layout, search.on(rows), fit.step_s)
+    pace = pace_s(question.arch, evaluated.layout, search.on(fit.rows), fit.step_s)
+    some = {mask.tobytes(): np.flatnonzero(mask) for mask in fit.fits}.values()
+    return np.unique(np.concatenate([_nearest(evaluated, fit.rows[at], fit.nodes[at], pace[at]) for at in some]))
+
+
+def _nearest(evaluated: _Evaluated, rows: Rows, nodes: Rows, pace: NDArray[np.float64]) -> Rows:
+    """Of layouts that fit at one confidence."""
+    if not len(rows):
+        return rows
     least = np.full(int(nodes.max()) + 1, np.inf)
     np.fmin.at(least, nodes, pace)
     near = np.flatnonzero(pace <= least[nodes] * (1 + NEIGHBOURHOOD))
