@@ -283,7 +283,7 @@ def test_a_replica_larger_than_a_quota_is_told() -> None:
     assert len(found) == 0
     assert drops(ledger) == {("quota", "columns"): 1}
     text = next(iter(ledger)).nearest
-    assert text == "1 shapes of north/one:r1:on_demand for one replica, 0 allowed"
+    assert text == "1 shape of north/one:r1:on_demand for one replica, 0 allowed"
 
 
 def test_sums_of_money_that_64_bits_do_not_hold_are_refused() -> None:
