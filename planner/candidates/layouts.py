@@ -206,8 +206,7 @@ def offered(job: TrainingJob, rules: LayoutRules, layout: Layout) -> Layout:
     """
     named = named_can(job, layout)
     if named is not None:
-        advised = named & ~unadvised(job, rules, layout)
-        return layout.select(np.flatnonzero(advised if advised.any() else named))
+        return layout.select(np.flatnonzero(named & ~unadvised(job, rules, layout)))
     if "pp" in dict(rules.pinned):
         return layout.select(np.flatnonzero(cuts_base(job, layout)))
     if job.lora is not None:

@@ -9,8 +9,11 @@ from planner.candidates.ties import plain_training, six_digits
 from planner.estimate.layout import Layout
 from planner.estimate.run import TERMS as RUN_TERMS
 from planner.estimate.terms import Terms
+from planner.estimate.training_memory import SHARDED
 
 Rows = NDArray[np.int64]
+MOST_SPLITS = 8  # of each count of shapes, with ZeRO-3 and below it, beside which finer sizes are tried
+NEIGHBOURHOOD = 0.06  # relative, of times: finer sizes are tried beside layouts so much slower than the fastest
 _SIMPLEST_LAST_TO_FIRST = ("micro_batch", "vpp", "sharding", "recompute", "ep", "cp", "tp", "pp")
 
 
@@ -48,6 +51,37 @@ def least_policies(layout: Layout, runs: Rows, fitting: Rows) -> Rows:
     idle = np.zeros(len(kept), dtype=bool)  # the run before is the same layout at ZeRO-1
     idle[1:] = (of[1:] == of[:-1] + 1) & (stage[1:] == 2) & (stage[:-1] == 1) & (level[1:] == level[:-1])
     return kept[~idle]
+
+
+def nearest(layout: Layout, splits: Rows, rows: Rows, nodes: Rows, pace: NDArray[np.float64]) -> Rows:
+    """The fastest micro-batch of each of the splits that come near the fastest of as many shapes.
+
+    Parameters
+    ----------
+    layout
+        Layouts of any machine.
+    splits
+        A number of the split of each of these.
+    rows
+        (m,) which of these fit a machine.
+    nodes, pace
+        (m,) shapes of each, and seconds for equally much.
+
+    Returns
+    -------
+    Some of the rows.
+    """
+    if not len(rows):
+        return rows
+    least = np.full(int(nodes.max()) + 1, np.inf)
+    np.fmin.at(least, nodes, pace)
+    near = np.flatnonzero(pace <= least[nodes] * (1 + NEIGHBOURHOOD))
+    full = np.asarray(layout.sharding)[rows] == SHARDED  # another program's business, which may be named
+    near = near[np.lexsort((pace[near], full[near], nodes[near]))]
+    near = near[np.sort(np.unique(splits[rows[near]], return_index=True)[1])]
+    first = np.unique(2 * nodes[near] + full[near], return_index=True)[1]
+    rank = np.arange(len(near)) - np.repeat(first, np.diff([*first, len(near)]))
+    return np.asarray(rows[near[rank < MOST_SPLITS]])
 
 
 def busy_s(time: Terms) -> NDArray[np.float64]:

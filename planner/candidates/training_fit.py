@@ -28,7 +28,7 @@ from planner.candidates.layouts import (
 )
 from planner.candidates.offers import Site
 from planner.candidates.ties import plain_training
-from planner.candidates.training_choice import least_policies, policy_runs
+from planner.candidates.training_choice import least_policies, nearest, policy_runs
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
 from planner.estimate.frameworks import named_framework
@@ -41,7 +41,7 @@ from planner.estimate.software_layouts import on_gpus, open_advised, open_can
 from planner.estimate.step_distinct import Ways
 from planner.estimate.terms import Terms
 from planner.estimate.training import OnMachine, is_analytic, pace_s, step_seconds, training_memory, training_times
-from planner.estimate.training_memory import SHARDED, family_alike, host_bytes
+from planner.estimate.training_memory import family_alike, host_bytes
 from planner.estimate.training_spec import TrainingSpec
 
 Rows = NDArray[np.int64]
@@ -49,8 +49,6 @@ Misses: TypeAlias = tuple[tuple[str, int, float], ...]  # reason, how many, and 
 
 Out: TypeAlias = Callable[[Callable[[], bool]], bool]  # whether no time is left, if there is a way already
 AT_ONCE = 1 << 17  # layouts on machines that are timed at once
-MOST_SPLITS = 8  # of each count of shapes, with ZeRO-3 and below it, beside which finer sizes are tried
-NEIGHBOURHOOD = 0.06  # relative, of times: finer sizes are tried beside layouts so much slower than the fastest
 MOST_KEPT_BYTES = MOST_BYTES // 2  # of one job's layouts, beyond which those that were not asked for are forgotten
 _SIZES = 1 << 10  # room for a micro-batch
 _NONE: Rows = np.zeros(0, dtype=np.int64)
@@ -384,22 +382,8 @@ def _near(question: TrainingQuestion, evaluated: _Evaluated, search: Search, fit
         return fit.rows
     pace = pace_s(question.arch, evaluated.layout, search.on(fit.rows), fit.step_s)
     some = {mask.tobytes(): np.flatnonzero(mask) for mask in fit.fits}.values()
-    return np.unique(np.concatenate([_nearest(evaluated, fit.rows[at], fit.nodes[at], pace[at]) for at in some]))
-
-
-def _nearest(evaluated: _Evaluated, rows: Rows, nodes: Rows, pace: NDArray[np.float64]) -> Rows:
-    """Of layouts that fit at one confidence."""
-    if not len(rows):
-        return rows
-    least = np.full(int(nodes.max()) + 1, np.inf)
-    np.fmin.at(least, nodes, pace)
-    near = np.flatnonzero(pace <= least[nodes] * (1 + NEIGHBOURHOOD))
-    full = np.asarray(evaluated.layout.sharding)[rows] == SHARDED  # another program's business, which may be named
-    near = near[np.lexsort((pace[near], full[near], nodes[near]))]
-    near = near[np.sort(np.unique(evaluated.splits[rows[near]], return_index=True)[1])]
-    first = np.unique(2 * nodes[near] + full[near], return_index=True)[1]
-    rank = np.arange(len(near)) - np.repeat(first, np.diff([*first, len(near)]))
-    return np.asarray(rows[near[rank < MOST_SPLITS]])
+    found = [nearest(evaluated.layout, evaluated.splits, fit.rows[at], fit.nodes[at], pace[at]) for at in some]
+    return np.unique(np.concatenate(found))
 
 
 def _finer(

@@ -18,6 +18,7 @@ from planner.estimate.frameworks import planned_framework, software_stage
 from planner.estimate.layout import Layout
 from planner.estimate.software import SOFTWARE, STAGES
 from planner.estimate.software_layouts import adapters_can, can, named_can, on_gpus
+from planner.estimate.training import training_memory
 from planner.scenario.load import parse_scenario
 
 HEAD = "schema: plan/v1\nname: named\n"
@@ -246,6 +247,20 @@ def test_one_device_shares_nothing_whatever_stage_is_asked_for(framework: str, s
     text = JOB.format(model="gpt2-xl", more=more, allow="h100-sxm-80gb") + "limits: {max_devices: 1}\n"
     (row,) = api.solve(parse_scenario(text)).document["workloads"][0]["allocations"]
     assert (row["devices"], row["layout"]["sharding"]) == (1, stage)
+
+
+def test_each_machine_of_a_job_has_the_memory_of_its_own_software() -> None:
+    """Ways on TPUs beside those on GPUs are told with what MaxText keeps there."""
+    listed = api.enumerate_candidates(parse_scenario(JOB.format(model="llama-3.1-8b", more="epochs: 1",
+                                                                allow="h100-sxm-80gb, tpu-v6e")))  # fmt: skip
+    table, question = listed.tables["a"], listed.questions["a"]
+    assert isinstance(table, TrainingTable)
+    families = np.array([site.device.family for site in table.sites])
+    assert len(set(families)) == 2
+    for family in set(families):
+        own = np.flatnonzero(families == family)
+        needed = training_memory(question.arch, question.spec, table.layout.select(own), str(family)).total
+        assert table.memory.total[own].tolist() == needed.tolist()
 
 
 def test_virtual_stages_that_a_program_has_not_are_told_so() -> None:

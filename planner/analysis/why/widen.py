@@ -279,7 +279,7 @@ def _of_job(job: TrainingJob, reasons: Collection[str]) -> Iterator[_Changes]:
     """What people try, the least first; of one kind until the first that does."""
     if "precision" in reasons:
         others = [name for name in PRECISIONS if name != job.precision]
-        yield ((*("precision", job.precision), name, name) for name in others)
+        yield (("precision", job.precision, name, name) for name in others)
     if "memory" not in reasons:
         return
 
