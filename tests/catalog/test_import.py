@@ -326,7 +326,7 @@ def test_a_plan_on_the_samples_takes_no_price_that_is_none(tmp_path: Path) -> No
     assert {offer.quality for offer in catalog.offers} > {"", "sentinel", "suspect"}
     imported_ids = {name for one in found for name in one.offers}
     assert {offer.id for offer in catalog.offers if offer.price_model in ("on_demand", "spot")} <= imported_ids
-    settings = ["hardware.pricing=[on_demand, spot]", "hardware.spot.interruptions=0.05/h"]
+    settings = ["hardware.pricing=[on_demand, spot]", "hardware.spot.interruptions=0.05/h", "hardware.owned=[]"]
     scenario = api.load_scenario(SCENARIOS / "gpt2-xl.yaml", settings=settings)
     plan = api.solve(scenario, catalog).document
     rows = [row for workload in plan["workloads"] for row in workload["allocations"]]
