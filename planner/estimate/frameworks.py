@@ -49,17 +49,17 @@ FRAMEWORKS = {
         Framework(name="megatron-2022", accumulation=0.0,
                   attention="eager", sharding=0, stages=(0, 1), gradient_overlap=0.0,
                   gather_overlap=0.0, sequence_parallel=0.0),
-        # Megatron-LM with Transformer Engine, settings of its own examples
+        # Megatron-LM with Transformer Engine, settings of its own examples; ZeRO-2 is its FSDP's optim_grads
         Framework(name="megatron", accumulation=0.0,
-                  attention="fused", sharding=1, stages=(0, 1), reduce_bytes=4.0, host_share=0.5),
+                  attention="fused", sharding=1, stages=(0, 1, 2), reduce_bytes=4.0, host_share=0.5),
         # Megatron-Bridge recipes: tensor-parallel overlap, fused permutation and quantisation, gradients reduced in 16
         # bits (grad_reduce_in_fp32 = False in NeMo's performance recipes)
         Framework(name="megatron-bridge", accumulation=0.0,
-                  attention="fused", sharding=1, stages=(0, 1), reduce_bytes=2.0,
+                  attention="fused", sharding=1, stages=(0, 1, 2), reduce_bytes=2.0,
                   host_share=0.25, tensor_hidden=0.6, expert_hidden=0.5, traffic=0.7),
         # the same since release 26.06: CUDA graphs over expert layers
         Framework(name="megatron-bridge-graphs", accumulation=0.0,
-                  attention="fused", sharding=1, stages=(0, 1), reduce_bytes=2.0,
+                  attention="fused", sharding=1, stages=(0, 1, 2), reduce_bytes=2.0,
                   host_share=0.25, expert_host=0.2, tensor_hidden=0.6, expert_hidden=0.5, traffic=0.7),
         Framework(name="megatron-deepspeed", attention="eager", sharding=1, gradient_overlap=0.0, gather_overlap=0.0,
                   sequence_parallel=0.0, hide_transfers=0.0),
