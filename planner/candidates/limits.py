@@ -17,6 +17,7 @@ import numpy as np
 from planner.candidates.machines import power_w
 from planner.candidates.offers import Site, is_at, quota_matches
 from planner.candidates.program import Row
+from planner.candidates.ties import is_undated
 from planner.carriers import dataclass
 from planner.estimate.market import METERED, cap_name
 from planner.scenario.schema import Quota, Scenario, SiteLimit
@@ -46,6 +47,18 @@ class ColumnFacts:
     def parts(self) -> tuple[ColumnFacts, ...]:
         """Everything that it rents, whenever."""
         return self.groups or self.phases or (self,)
+
+    @property
+    def devices(self) -> int:
+        """The most that it holds at any moment."""
+        return self.takes(lambda part: part.nodes * part.site.shape.devices)
+
+    @property
+    def undated(self) -> int:
+        """Devices at a price of an unknown day; of a mix all or none, by its first group."""
+        if self.phases:
+            return max(phase.undated for phase in self.phases)
+        return self.devices * is_undated(self.site.offer)
 
     def takes(self, coefficient: Coefficient) -> int:
         """What it takes of a limit that holds at every moment."""

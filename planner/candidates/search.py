@@ -28,7 +28,7 @@ from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.candidates.serving_question import Mixes
 from planner.candidates.shared_nodes import SharedNodes, node_rows, with_shared_nodes
 from planner.candidates.slots import Ways
-from planner.candidates.ties import is_undated, most_tolerance_microusd, plain_serving, plain_training
+from planner.candidates.ties import most_tolerance_microusd, plain_serving, plain_training
 from planner.candidates.timetable import Timetable, timetable
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
@@ -500,10 +500,10 @@ def _assemble(
         capacity_micro_per_s=_padded([part.capacity_micro_per_s for part in units]),
         max_units=np.concatenate([part.max_units for part in units]),
         spot=np.array([fact.site.spot for fact in facts], dtype=np.int64),
-        devices=np.array([_devices(fact) for fact in facts], dtype=np.int64),
+        devices=np.array([fact.devices for fact in facts], dtype=np.int64),
         pipelined=np.concatenate([_pipelined(table) for table in tables.values()]),
         plain=np.concatenate([_plain(table) for table in tables.values()]),
-        undated=np.array([_undated(fact) for fact in facts], dtype=np.int64),
+        undated=np.array([fact.undated for fact in facts], dtype=np.int64),
         bounded=np.concatenate([_bounded(table) for table in tables.values()]),
         provider=_ranks([fact.site.offer.provider for fact in facts]),
         offer=_ranks([" + ".join(part.site.offer.id for part in fact.parts) for fact in facts]),
@@ -517,7 +517,9 @@ def _assemble(
 
 
 def _of_fleets(tables: Mapping[str, Table], name: str) -> NDArray[np.int64]:
-    return np.concatenate([_serving_only(table, name) for table in tables.values()])
+    """An array of fleets' tables; zeros for jobs."""
+    found = [getattr(one, name) if isinstance(one, ServingTable) else 0 * one.nodes for one in tables.values()]
+    return np.concatenate(found)
 
 
 def _places(facts: list[ColumnFacts], role: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -532,17 +534,6 @@ def _tied(program: Program, share: float) -> Program:
     """With the tolerance within which costs are equal."""
     most = most_tolerance_microusd(alone_microusd(program), share)
     return replace(program, tie_share=share, most_tie_microusd=most)
-
-
-def _devices(fact: ColumnFacts) -> int:
-    return fact.takes(lambda part: part.nodes * part.site.shape.devices)
-
-
-def _undated(fact: ColumnFacts) -> int:
-    """Devices at a price of an unknown day; of a mix all or none, by its first group."""
-    if fact.phases:
-        return max(_undated(phase) for phase in fact.phases)
-    return _devices(fact) * is_undated(fact.site.offer)
 
 
 def _pipelined(table: Table) -> NDArray[np.int64]:
@@ -583,12 +574,6 @@ def _plain_fleet(table: ServingTable) -> NDArray[np.int64]:
     made_for_it = np.array([site.made_for_replicas for site in table.sites], dtype=bool)
     layout = table.evaluated.layout_of(table.places)
     return np.asarray(devices * plain_serving(layout, domain, made_for_it))
-
-
-def _serving_only(table: Table, name: str) -> NDArray[np.int64]:
-    """An array of a fleet's table; zeros for a job."""
-    found: NDArray[np.int64] = getattr(table, name) if isinstance(table, ServingTable) else 0 * table.nodes
-    return found
 
 
 def _padded(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:

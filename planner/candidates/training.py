@@ -28,16 +28,16 @@ from planner.candidates.patience import Patience
 from planner.candidates.switching import with_switches
 from planner.candidates.ties import plain_training
 from planner.candidates.training_choice import busy_s, fastest, least_times
-from planner.candidates.training_fit import AT_ONCE, Fitting, Level, Looked, Search, look, percentile
+from planner.candidates.training_fit import AT_ONCE, Fitting, Level, Looked, Search, look
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Part, TrainingTable, priced
 from planner.carriers import dataclass
 from planner.estimate.terms import Terms
 from planner.estimate.training import OnMachine, Timed, is_analytic, run_seconds, training_times
 from planner.estimate.training_memory import family_alike
-from planner.units import format_bytes, format_duration
+from planner.units import format_bytes, format_duration, format_percentile
 
-__all__ = ["TrainingTable", "percentile", "training_table", "training_tables"]
+__all__ = ["TrainingTable", "training_table", "training_tables"]
 
 Rows = NDArray[np.int64]
 NEAR = 2e-5  # relative, of times: what is nearer to the best is told apart by its last digits (`ties.six_digits`)
@@ -136,7 +136,7 @@ def tell(fitting: Fitting, ledger: Ledger) -> None:
 def _where(site: Site, level: Level, reason: str) -> str:
     if reason == "host-memory":
         return f" in the hosts of {site.shape.id}"
-    at = f" at {percentile(level.confidence)}" if level.memory_margin > 1 else ""
+    at = f" at {format_percentile(level.confidence)}" if level.memory_margin > 1 else ""
     return f"{at} on {site.device.id} ({format_bytes(site.usable_bytes)} usable)"
 
 
@@ -327,7 +327,7 @@ def _on_time(
     missed = late[~on_time & np.isfinite(late)]
     if len(missed):
         least = float(missed.min())
-        at = f" at {percentile(level.confidence)}" if level.time_margin > 1 else ""
+        at = f" at {format_percentile(level.confidence)}" if level.time_margin > 1 else ""
         text = f"{format_duration(least)} late{at} on {site.shape.id}"
         ledger.drop("deadline", "layouts", len(missed), nearest=text, miss=least, on=names_on(group))
     return rows[on_time]

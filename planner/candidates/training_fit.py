@@ -234,11 +234,6 @@ def look(
     return looked, [_asked_for(looked, *each) for each in zip(searches, levels, told)]
 
 
-def percentile(confidence: float) -> str:
-    """A confidence as scenarios write it: p90."""
-    return f"p{100 * confidence:g}"
-
-
 def _levels(question: TrainingQuestion, site: Site) -> list[Level]:
     """The confidence asked for, then the median; one when they are the same on this machine."""
     band = question.band(site)

@@ -15,7 +15,7 @@ from planner.candidates.offers import Site
 from planner.candidates.program import Task
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion, ServingTable
-from planner.candidates.training import TrainingTable, percentile
+from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.estimate.serving_fleet import ROLES
 from planner.optimize.solve import Solution
@@ -27,7 +27,7 @@ from planner.plan.rows.place import usd
 from planner.plan.rows.pool_use import on_demand_price
 from planner.plan.rows.run import split_document
 from planner.plan.rows.switched import switched_reasons
-from planner.units import counted, format_duration, format_money, format_number
+from planner.units import counted, format_duration, format_money, format_number, format_percentile
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import Point, ServingAllocation, ServingLayout
@@ -338,7 +338,8 @@ def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task
     fewer_s = known_s or ideal_s / (fewer * site.shape.devices)
     if fewer_s * margin > question.job.deadline_s:
         took = format_duration(fewer_s) + ("" if known_s else " at best")
-        at = f", {format_duration(fewer_s * margin)} at {percentile(question.spec.confidence)}" if margin > 1 else ""
+        percentile = format_percentile(question.spec.confidence)
+        at = f", {format_duration(fewer_s * margin)} at {percentile}" if margin > 1 else ""
         deadline = format_duration(question.job.deadline_s)
         return f"{fewer} × {row['shape']} would take {took}{at}; the deadline is {deadline} → {shapes} is the fewest"
     if fewer * site.shape.devices < least_devices:

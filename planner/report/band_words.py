@@ -9,6 +9,7 @@ from planner import units
 from planner.plan.parts import rows_of
 from planner.report import plan_words as words
 from planner.units import format_number as number
+from planner.units import format_percentile
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Infeasible
@@ -17,11 +18,6 @@ if TYPE_CHECKING:
     from planner.plan.model.workloads import Workload
 
 _MICRO = 1e6
-
-
-def percentile(confidence: float) -> str:
-    """A confidence as scenarios write it: p90."""
-    return f"p{100 * confidence:g}"
 
 
 def banded(document: PlanDocument) -> list[tuple[Workload, TrainingAllocation]]:
@@ -110,7 +106,7 @@ def _deadlines(document: PlanDocument) -> Iterator[str]:
         if band["time"] is None or band["time"]["margin"] <= 1.0 or first:
             continue
         done = words.of_deadline(late_hours(row), row["deadline_hours"])
-        yield f"{workload['name']}: done by {done} at {percentile(band['confidence'])}"
+        yield f"{workload['name']}: done by {done} at {format_percentile(band['confidence'])}"
 
 
 def late_hours(row: TrainingAllocation) -> float:
@@ -135,7 +131,7 @@ def _margins(document: PlanDocument) -> Iterator[str]:
     margins = document["summary"].get("margins")
     if not margins or margins["confidence"] <= 0.5:
         return
-    extra, at = margins["margins_microusd"], percentile(margins["confidence"])
+    extra, at = margins["margins_microusd"], format_percentile(margins["confidence"])
     cost = document["summary"]["cost_microusd"]
     share = f" ({number(100 * extra / cost, 2)} % of the total)" if cost and extra else ""
     cheaper = "nothing: the same plan is best" if not extra else words.money(document, extra) + share

@@ -53,7 +53,7 @@ def _at_confidence(row: TrainingAllocation) -> list[list[str]]:
     band = row["error_band"]
     if not band["time"] or band["time"]["margin"] <= 1.0:
         return []
-    name, margin = bands.percentile(band["confidence"]), band["time"]["margin"]
+    name, margin = units.format_percentile(band["confidence"]), band["time"]["margin"]
     if "switch" in row:  # the first part ends by the clock, the second bears what both may be off
         late = f"{_hours(row['start_hours'] + band['hours']['at_confidence'])} after the start of the plan"
         told = "ends at the switch, however much is done" if row["switch"]["part"] == 1 else f"done {late}  EQ-REL-15"
@@ -78,7 +78,7 @@ def memory_terms(workload: Workload, row: Allocation) -> Block:
     if "error_band" in row and (known := row["error_band"]["memory"]) and known["margin"] > 1.0:
         band = row["error_band"]
         needed = units.format_bytes(band["needed_bytes"]["at_confidence"])
-        notes.append(f"{needed} at {bands.percentile(band['confidence'])}, which must fit  EQ-BAND-1")
+        notes.append(f"{needed} at {units.format_percentile(band['confidence'])}, which must fit  EQ-BAND-1")
     return terms_grid(
         f"Memory of the fullest device, {usable} usable", memory["terms_bytes"], units.format_bytes, sources, notes
     )
@@ -145,14 +145,14 @@ def _deadline_slack(row: TrainingAllocation) -> list[str]:
     band = row["error_band"]
     late = bands.late_hours(row)
     slack_s = (row["deadline_hours"] - late) * 3600.0
-    at = f" at {bands.percentile(band['confidence'])}" if late > row["finish_hours"] else ""
+    at = f" at {units.format_percentile(band['confidence'])}" if late > row["finish_hours"] else ""
     return [f"deadline: {units.format_duration(max(slack_s, 0.0))} of slack{at}"]
 
 
 def _memory_slack(row: TrainingAllocation) -> list[str]:
     memory, band = row["memory"], row["error_band"]
     needed = band["needed_bytes"]["at_confidence"]
-    at = f" at {bands.percentile(band['confidence'])}" if needed > memory["needed_bytes"] else ""
+    at = f" at {units.format_percentile(band['confidence'])}" if needed > memory["needed_bytes"] else ""
     return [f"memory: {units.format_bytes(max(memory['usable_bytes'] - needed, 0.0))} free{at}"]
 
 

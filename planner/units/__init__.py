@@ -16,6 +16,7 @@ from planner.units.formatting import (
     format_money_rate,
     format_number,
     format_percent,
+    format_percentile,
     format_rate_bytes,
 )
 from planner.units.parsing import (
@@ -56,6 +57,7 @@ __all__ = [
     "format_money_rate",
     "format_number",
     "format_percent",
+    "format_percentile",
     "format_rate_bytes",
     "parse_bytes",
     "parse_carbon_intensity",

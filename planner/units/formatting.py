@@ -90,6 +90,11 @@ def format_percent(share: float, *, exact: bool = False) -> str:
     return f"{_digits(share * 100)} %"
 
 
+def format_percentile(share: float) -> str:
+    """A share as scenarios write a confidence: p90."""
+    return f"p{100 * share:g}"
+
+
 def format_number(number: float, digits: int = 3, *, apart: bool = False) -> str:
     """A bare number for people, never with an exponent above zero: "0.57", "1234", "38,900".
 

@@ -10,6 +10,7 @@ from planner.report import plan_words as words
 from planner.report.blocks import Grid, columns
 from planner.report.chart.model import Chart, Dot, Series, bars, chart, rows_panel, ticks
 from planner.report.chart.scale import linear
+from planner.units import format_percentile
 
 _DAY = 24.0
 _MOST_ROWS = 60
@@ -92,7 +93,7 @@ def finish_table(document: PlanDocument) -> Grid:
 
 def _finish_row(workload: TrainingWorkload, row: TrainingAllocation) -> list[str]:
     late, due, band = bands.late_hours(row), row["deadline_hours"], row["error_band"]
-    at = f" ({bands.percentile(band['confidence'])})" if band["time"] is not None else ""
+    at = f" ({format_percentile(band['confidence'])})" if band["time"] is not None else ""
     return [
         workload["name"],
         _days(row["start_hours"]),
