@@ -7,12 +7,13 @@ is seen, and bands are those of a new source.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from planner.calibrate.effects import BAND_NORMAL
 from planner.calibrate.mixed import Values
-from planner.calibrate.training import Point, fit_constants
+from planner.calibrate.training import Point, fit_constants, strangers, vendor_deviation
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.validate.folds import Fold, weights_of
@@ -82,7 +83,10 @@ def hold_out(
     log_s, spread = np.full(len(points), np.nan), np.full(len(points), np.nan)
     for fold in folds:
         tell(fold.name)
-        constants = fit_constants([point for point, out in zip(points, fold.out, strict=True) if not out], catalog)
+        known = [point for point, out in zip(points, fold.out, strict=True) if not out]
         judged = [point for point, mine in zip(points, fold.judged, strict=True) if mine]
+        constants = fit_constants(known, catalog)
+        if strangers(judged) - strangers(known):
+            constants = replace(constants, vendor=vendor_deviation(known, catalog))
         log_s[fold.judged], spread[fold.judged] = constants.predict(judged, catalog)
     return HeldOut(points=tuple(points), predicted_s=np.exp(log_s), spread=spread)

@@ -190,7 +190,7 @@ def _rows(sample: Sample) -> Rows:
     )
 
 
-def predicted(sample: Sample, effects: Effects, parents: Mapping[str, tuple[str, str, float]]) -> tuple[Values, Values]:
+def predicted(sample: Sample, effects: Effects, parents: Mapping[str, tuple[str, float]]) -> tuple[Values, Values]:
     """Logarithm of predicted step times, and the standard deviation of what a new source would measure.
 
     Parameters
@@ -200,7 +200,7 @@ def predicted(sample: Sample, effects: Effects, parents: Mapping[str, tuple[str,
     effects
         Of a fit. What it does not know (a family, a part, a stack) is at its expectation, as uncertain as its prior.
     parents
-        The family from which a family without rows takes its constants, why, and how much further it may be off.
+        The family from which a family without rows takes its constants, and how much further it may be off.
     """
 
     def alias(name: Name, order: Collection[Name]) -> Name:
@@ -209,7 +209,7 @@ def predicted(sample: Sample, effects: Effects, parents: Mapping[str, tuple[str,
         return parent if name not in order and parent in order else name
 
     base, variance = linearised.predict(_problem(sample), effects, alias)
-    further = {name: own for name, (_, _, own) in parents.items() if (name, NAMES[0]) not in effects.coefficients}
+    further = {name: own for name, (_, own) in parents.items() if (name, NAMES[0]) not in effects.coefficients}
     variance = variance + np.array([further.get(family, 0.0) ** 2 for family in sample.labels.family])
     kinds = np.array([KINDS.index(kind) for kind in sample.labels.kind], dtype=np.intp)
     offsets = effects.variances

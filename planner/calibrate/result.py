@@ -11,9 +11,9 @@ import numpy as np
 
 from planner.calibrate.crossval import HeldOut, hold_out
 from planner.calibrate.effects import BAND_NORMAL
-from planner.calibrate.inherit import HEIRS
+from planner.calibrate.inherit import HEIRS, Heir
 from planner.calibrate.priors import PRIORS
-from planner.calibrate.training import Constants, Point, by_family, fit_constants, points_of
+from planner.calibrate.training import Constants, Point, by_family, fit_constants, points_of, vendor_deviation
 from planner.carriers import dataclass
 from planner.catalog.model import Band, Catalog, TrainingFamily, TrainingPart
 from planner.errors import InputError
@@ -55,7 +55,7 @@ class Calibration:
         for family, known in self.others.items():
             lines += _as_known(family, known)
         own = {*(point.family for point in self.points), *self.others}
-        lines += [self._heir(name, *heir) for name, heir in HEIRS.items() if heir[0] in own and name not in own]
+        lines += [self._heir(name, heir) for name, heir in HEIRS.items() if heir.parent in own and name not in own]
         return "\n".join(
             [*lines, "# work of a stack on the device, and of launching on the host, over a tuned one's",
              f"stacks: {_mapping(self.constants.stacks)}", ""]
@@ -124,13 +124,13 @@ class Calibration:
         _, spread = self.constants.predict(part, self.catalog, family=family, another=another)
         return float(np.sqrt(np.average(spread**2, weights=weights_of(part)))) * self.held_out.stretch
 
-    def _heir(self, name: str, parent: str, because: str, further: float) -> str:
-        """A family without rows: its parent's constants, as far off as families and parts differ."""
-        rows = [point for point in self.points if point.family == parent and point.kind == "dense"]
+    def _heir(self, name: str, heir: Heir) -> str:
+        """A family without rows: its parent's constants, as far off as families, parts and vendors differ."""
+        rows = [point for point in self.points if point.family == heir.parent and point.kind == "dense"]
         near = self._spread(rows, another=True) if rows else 1.0
-        far = self._spread(rows, family=name, another=True) if rows else 1.0 + further
+        far = self._spread(rows, family=name, another=True) if rows else 1.0 + heir.further
         widen = min(max(far / near, 1.0), _WIDEST)
-        return f"  {name}: {{inherits: {parent}, because: {_quoted(because)}, widen: {_short(widen)}}}"
+        return f"  {name}: {{inherits: {heir.parent}, because: {_quoted(heir.because)}, widen: {_short(widen)}}}"
 
     def errors_of(self, family: str) -> np.ndarray:
         """|predicted / measured - 1| of the rows of a family, left out."""
@@ -192,7 +192,7 @@ def calibrate(
         hint = "a row needs a device of the catalog, the shape of its model, its layout, and a step time or tokens/s"
         raise InputError.of("nothing-to-fit", "no row of the table can be fitted", hint=hint)
     tell("all rows")
-    constants = fit_constants(points, catalog)
+    constants = replace(fit_constants(points, catalog), vendor=vendor_deviation(points, catalog))
     held_out = hold_out(points, source_folds(points), catalog, tell)
     fitted = {point.family for point in points}
     known = {f: own for f, own in catalog.training_families.items() if not own.inherited_from}

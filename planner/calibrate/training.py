@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
@@ -136,6 +137,7 @@ class Constants:
     """The result of one fit."""
 
     effects: Effects
+    vendor: float = 0.0  # how much further heirs of another vendor are off than guessed (`vendor_deviation`)
 
     def predict(
         self, points: Sequence[Point], catalog: Catalog, *, family: str = "", another: bool = False
@@ -155,7 +157,13 @@ class Constants:
         labels = replace(sample.labels, site=[_ANOTHER] * len(points))  # a new source, whoever measured
         labels = replace(labels, part=[_ANOTHER] * len(points)) if another else labels
         labels = replace(labels, family=[family] * len(points)) if family else labels
-        return predicted(replace(sample, labels=labels), self.effects, HEIRS)
+        return predicted(replace(sample, labels=labels), self.effects, self._parents)
+
+    @property
+    def _parents(self) -> dict[str, tuple[str, float]]:
+        """What each family falls back on where it has no rows, and the deviation of that."""
+        vendors = {True: self.vendor, False: 0.0}
+        return {name: (own.parent, math.hypot(own.further, vendors[own.other_vendor])) for name, own in HEIRS.items()}
 
     def of_family(self, family: str, catalog: Catalog) -> dict[str, float]:
         """Constants of a family at its best measured device."""
@@ -183,3 +191,32 @@ _ANOTHER = "another"
 def fit_constants(points: Sequence[Point], catalog: Catalog) -> Constants:
     """All constants from these points alone."""
     return Constants(effects=fit_effects(sample_of(points, catalog)))
+
+
+def vendor_deviation(points: Sequence[Point], catalog: Catalog) -> float:
+    """How much further heirs of another vendor are off than `HEIRS` guesses: a deviation of the logarithm of time.
+
+    Each of those that have rows is predicted as if it had none. The mean square of its errors beyond the variance that
+    was expected is one draw, and one family of which the guess was right stands beside them: with no such family the
+    deviation is 0.
+
+    Parameters
+    ----------
+    points
+        All that is known.
+    catalog
+        Devices of the points.
+    """
+    families, beyond = strangers(points), 0.0
+    for family in sorted(families):
+        own = [point for point in points if point.family == family]
+        rest = fit_constants([point for point in points if point.family != family], catalog)
+        log_s, spread = rest.predict(own, catalog)
+        error = np.log([point.measured_s for point in own]) - log_s
+        beyond += float(np.average(error**2 - spread**2, weights=weights_of(own)))
+    return math.sqrt(max(beyond, 0.0) / (1 + len(families)))
+
+
+def strangers(points: Sequence[Point]) -> set[str]:
+    """Families of these points that would inherit from another vendor's if they had no rows."""
+    return {point.family for point in points if point.family in HEIRS and HEIRS[point.family].other_vendor}

@@ -17,7 +17,7 @@ from planner.calibrate.inherit import HEIRS
 from planner.calibrate.mixed import Grouping, Rows, Variances, better_variances, solve, tail_weights
 from planner.calibrate.priors import EFFECTS, MODEL_OFFSET, OF_A_SITE, PRIORS, SCATTER, SOURCE_OFFSET
 from planner.calibrate.result import BANDS, Calibration, band_of_spread
-from planner.calibrate.training import Point, fit_constants, points_of, priors, sample_of
+from planner.calibrate.training import Point, fit_constants, points_of, priors, sample_of, vendor_deviation
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.catalog.reading import Problems
@@ -162,6 +162,31 @@ def test_a_device_or_a_family_without_rows_has_a_wider_band(points: list[Point],
     _, stranger = found.predict(points, catalog, family="turing", another=True)
     assert np.all(known < another)
     assert np.all(another < stranger)
+
+
+def test_heirs_of_other_vendors_are_as_far_off_as_those_that_have_rows(points: list[Point], catalog: Catalog) -> None:
+    """Trainium1 half as slow again as the guess: the band of the MI300X, left out, widens, and those of heirs alone."""
+    strange = [point for point in points_of(shipped_training_rows(), catalog) if point.family in ("cdna3", "neuron-v2")]
+    rest = fit_constants(points, catalog)
+    trainium = [point for point in strange if point.family == "neuron-v2"]
+    mi300x = [point for point in strange if point.family == "cdna3"]
+    log_s, spread = rest.predict(trainium, catalog)
+
+    def slower(share: float) -> list[Point]:
+        return [replace(p, measured_s=share * float(np.exp(s))) for p, s in zip(trainium, log_s, strict=True)]
+
+    expected = float(np.average(spread**2, weights=weights_of(trainium)))
+    found = vendor_deviation([*points, *slower(3.0)], catalog)
+    assert found == pytest.approx(math.sqrt((math.log(3.0) ** 2 - expected) / 2), rel=1e-6)
+    assert vendor_deviation([*points, *slower(1.0)], catalog) == vendor_deviation(points, catalog) == 0.0
+    mine = np.array([False] * (len(points) + len(trainium)) + [True] * len(mi300x))
+    fold = [Fold(name="MI300X", judged=mine, out=mine)]
+    near, far = (hold_out([*points, *slower(share), *mi300x], fold, catalog).spread[mine] for share in (1.0, 3.0))
+    assert (far > near * 1.3).all()
+    wide = replace(rest, vendor=found)
+    for family in HEIRS:
+        known, told = (one.predict(points, catalog, family=family)[1] for one in (rest, wide))
+        assert np.all(told > known) if HEIRS[family].other_vendor else np.array_equal(told, known)
 
 
 def test_the_same_rows_perturbed_by_a_last_bit_give_the_same_constants(points: list[Point], catalog: Catalog) -> None:
