@@ -39,7 +39,7 @@ MOST = 8
 _CHOICES = {"hardware.allow", "hardware.regions", "hardware.pricing"}
 _KEPT = re.compile(
     r"training\[\d+\]\.(precision|recompute|sharding|optimizer|offload|lora)"
-    r"|serving\[\d+\]\.(weights|kv_cache|qpm|requests|users)"
+    r"|serving\[\d+\]\.(weights|kv_cache|qpm|requests|users|slo\.(ttft|tpot)_p(50|95|99))"
 )
 BOTH = "; "  # between two texts of one setting
 
@@ -353,6 +353,8 @@ def _values(scenario: Scenario) -> dict[str, tuple[str, int]]:
             "users": ("users", fleet.users),
         }
         found |= {f"serving[{index}].{key}": load for key, load in loads.items()}
+        targets = fleet.slo.given_s if fleet.slo else {}
+        found |= {f"serving[{index}].slo.{key}": ("us", round(1e6 * value)) for key, value in targets.items()}
     for kind, workloads in (("training", scenario.training), ("serving", scenario.serving)):
         for index, one in enumerate(workloads):
             for name in ("precision", "recompute", "sharding", "optimizer", "offload", "lora", "weights", "kv_cache"):

@@ -727,6 +727,26 @@ def test_what_fits_no_memory_is_told_how_it_would(asked: Document, shape_id: str
     assert [one.message for one in api.verify(document, world) if one.severity == "error"] == []
 
 
+@pytest.mark.parametrize("target", ["ttft_p95", "tpot_p50"])
+def test_targets_that_no_idle_replica_keeps_are_told_what_one_would_keep(target: str) -> None:
+    """Only the latency of an idle replica was told: at it there is no plan yet, and nobody knew what another costs."""
+    hardware = {"exclude": ["*"], "owned": [{"shape": "dgx-h100", "count": 40, "price": "$20/h"}]}
+    asked = fleet(model="llama-3.1-70b", throughput=None, qpm=600, slo={target: "2 ms"})
+    plan, world = scenario([], [asked], estimator="analytic", hardware=hardware), load_catalog()
+    document = solved(plan, world)
+    ways = [way for way in document["infeasible"]["ways_out"] if way["limit"] == f"serving[0].slo.{target}"]
+    assert ways
+    for way in ways:
+        assert way["cost_microusd"] == cost_of(plan, world, way["setting"])
+        assert way["to"] > way["from"] == 2000
+    nearest = min(ways, key=lambda way: way["to"])
+    tighter = with_settings(plan, [f"serving.fleet.slo.{target}={nearest['to'] / 2.2 / 1000:.3f} ms"])
+    assert api.solve(tighter, world).document["status"] == "infeasible"
+    assert [one.message for one in api.verify(document, world) if one.severity == "error"] == []
+    ways[0]["from"] = 1999
+    assert any(one.severity == "error" for one in api.verify(document, world))
+
+
 def test_a_wider_choice_that_was_not_listed_in_time_is_told_as_unproven() -> None:
     """Nothing was told of it, and the verifier refused the file: a search that was cut had seen no other device."""
     asked = scenario([job(deadline="10 min")], hardware={"allow": ["plain"]})

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from planner.analysis.tighten import cheapest_within_targets, on_exact_rates, tightens
 from planner.analysis.why.relaxed import COUNTED, LIFTED, PATIENCE_S, Relaxed, Search, lifted_ways, relaxed
 from planner.analysis.why.settings import OWNED, Stated, shapes_the_search, stated, stated_limits
-from planner.analysis.why.widen import in_another_form, least_that_works, less_to_carry, wider_choices
+from planner.analysis.why.widen import in_another_form, least_that_works, less_to_carry, looser_targets, wider_choices
 from planner.candidates.search import Candidates
 from planner.carriers import dataclass
 from planner.optimize.break_even import BUDGET
@@ -60,7 +60,7 @@ def diagnose(candidates: Candidates, search: Search, asker: Asker | None = None)
         How programs are solved; default HiGHS without a time limit.
     """
     asker, scenario = asker or Asker(), candidates.scenario
-    less = tuple(in_another_form(candidates, search, asker))
+    less = (*in_another_form(candidates, search, asker), *looser_targets(candidates, search, asker))
     ways, found = on_exact_rates(lifted_ways(scenario, search), lambda ways: _found(ways, scenario, asker))
     loose, conflict, single, combined = relaxed(ways, scenario), *found
     less_load = less_to_carry(candidates, conflict.names, search, asker)
@@ -107,8 +107,8 @@ def _confirmed(one: Repair, scenario: Scenario, loose: Relaxed, search: Search, 
     most = {"s": PATIENCE_S, **dict.fromkeys(COUNTED, LIFTED)}.get(limits[0].unit, MOST_TIMES * (value + one.more))
     most, guess = int(most) - value, one.more
     try:
-        if one.name == BUDGET and not works(guess) and works(most):
-            guess = answers[most].cost_microusd - value
+        if one.name == BUDGET:  # the least that is enough is what the cheapest plan costs
+            return _budget(one, answers[most], value) if works(most) else replace(one, more=None)
         more = least_that_works(guess, works, most)
     except _Unknown:
         return replace(one, proven=False)
@@ -117,6 +117,12 @@ def _confirmed(one: Repair, scenario: Scenario, loose: Relaxed, search: Search, 
     below = answers.get(more - 1)
     sure = answers[more].status is Status.OPTIMAL and (more == 1 or (below is not None and verdict(below) is False))
     return Repair(name=one.name, more=more, cost_microusd=answers[more].cost_microusd, proven=sure)
+
+
+def _budget(one: Repair, cheapest: Solution, value: int) -> Repair:
+    """The budget for the cheapest plan of all, and no less."""
+    cost = cheapest.cost_microusd
+    return Repair(name=one.name, more=cost - value, cost_microusd=cost, proven=cheapest.status is Status.OPTIMAL)
 
 
 def _together(combined: Combined, scenario: Scenario, search: Search, asker: Asker) -> Combined | None:

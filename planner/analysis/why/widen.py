@@ -8,6 +8,9 @@ A fleet that contradicts a limit is asked for less: as much as all other limits 
 A workload that fits no memory is searched again as people make it fit: recomputation, shards, narrower states or
 weights, adapters; a job on devices without its number format in another one. Of each kind the first that gives a plan
 is told, and nothing of those that give none.
+
+A fleet whose targets not even an idle replica keeps is told what the nearest one would keep and, where that costs far
+less, what it would keep with time to spare: close to the idle latency replicas stand idle.
 """
 
 from __future__ import annotations
@@ -47,6 +50,8 @@ if TYPE_CHECKING:
 Search = Callable[..., Candidates]
 MOST = 60  # further choices that are tried one by one
 RANK = 16  # of adapters that are tried
+SPARE_TIMES = 2  # an idle replica's latency, up to which a target is loosened further
+FAR_LESS = 0.5  # of the cost of the tightest target: only then a looser one is told beside it
 PRECISIONS = ("bf16", "fp16", "fp32")  # that are tried where a device has not the one asked for
 DAY_S = 86_400
 # Where everything else of a way was right: it fits, and its machines and layout are ones that somebody takes
@@ -96,8 +101,7 @@ def in_another_form(candidates: Candidates, search: Search, asker: Asker) -> Ite
     asker
         How programs are solved.
     """
-    scenario = candidates.scenario
-    empty = [task.name for task in candidates.program.tasks if task.kind != "optional" and task.first == task.stop]
+    scenario, empty = candidates.scenario, _without_a_way(candidates)
     reasons = {drop.reason for name in empty for drop in candidates.ledgers[name]}
     if len(empty) != 1 or reasons.isdisjoint(("memory", "precision")) or not reasons.isdisjoint(FITTED):
         return
@@ -138,6 +142,70 @@ def in_another_form(candidates: Candidates, search: Search, asker: Asker) -> Ite
                 "proven": answer.status is Status.OPTIMAL and not found.cut,
             }
             break
+
+
+def _without_a_way(candidates: Candidates) -> list[str]:
+    """Workloads that must run and have no column."""
+    return [task.name for task in candidates.program.tasks if task.kind != "optional" and task.first == task.stop]
+
+
+def looser_targets(candidates: Candidates, search: Search, asker: Asker) -> Iterator[WayOut]:
+    """Ways out by looser latency targets, where one fleet has no way to run and targets are why.
+
+    Parameters
+    ----------
+    candidates
+        The ways of the scenario.
+    search
+        Enumerates a scenario with the same catalog.
+    asker
+        How programs are solved.
+    """
+    scenario, empty = candidates.scenario, _without_a_way(candidates)
+    fleets = [(index, fleet) for index, fleet in enumerate(scenario.serving) if [fleet.name] == empty and fleet.slo]
+    over = [drop.miss for name in empty for drop in candidates.ledgers[name] if drop.reason == "latency"]
+    if not fleets or not over or not math.isfinite(over[0]):
+        return
+    ((index, fleet),) = fleets
+    assert fleet.slo is not None
+    for key, asked_s in fleet.slo.given_s.items():
+        idle_s, dearest = asked_s * (1 + over[0]), math.inf
+        for loosened_s in (idle_s, SPARE_TIMES * idle_s):
+            if asker.spent:
+                return
+            limit, to_us = f"serving[{index}].slo.{key}", _rounded_up_us(loosened_s)
+            setting = f"serving.{fleet.name}.slo.{key}={_milliseconds(to_us)}"
+            found = search(with_settings(scenario, [setting]))
+            answer = cheapest_within_targets(found, asker)
+            if not answer.has_plan:
+                continue
+            if answer.cost_microusd <= FAR_LESS * dearest:
+                place = scenario.places.get(limit)
+                yield {
+                    "limit": limit,
+                    "place": str(place) if place else "",
+                    "unit": "us",
+                    "from": round(1e6 * asked_s),
+                    "to": to_us,
+                    "from_text": _milliseconds(round(1e6 * asked_s)),
+                    "to_text": _milliseconds(to_us),
+                    "more_text": _milliseconds(to_us - round(1e6 * asked_s)),
+                    "setting": setting,
+                    "cost_microusd": answer.cost_microusd,
+                    "cost_usd": usd(answer.cost_microusd),
+                    "proven": answer.status is Status.OPTIMAL and not found.cut,
+                }
+            dearest = answer.cost_microusd
+
+
+def _rounded_up_us(latency_s: float) -> int:
+    """The next latency of three digits, in whole microseconds."""
+    step = 10 ** max(math.floor(math.log10(latency_s * 1e6)) - 2, 0)
+    return step * math.ceil(latency_s * 1e6 / step + 1e-6)
+
+
+def _milliseconds(latency_us: int) -> str:
+    return f"{latency_us / 1000:.12g} ms"
 
 
 def less_to_carry(candidates: Candidates, conflict: Sequence[str], search: Search, asker: Asker) -> Iterator[WayOut]:
