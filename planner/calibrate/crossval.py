@@ -7,7 +7,6 @@ is seen, and bands are those of a new source.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -26,7 +25,8 @@ class HeldOut:
 
     points: tuple[Point, ...]
     predicted_s: Values
-    spread: Values  # standard deviation of the logarithm
+    spread: Values  # standard deviation of the logarithm, as the model has it
+    vendor: Values  # and beyond it, where the family is an heir of another vendor (`vendor_deviation`)
 
     @property
     def measured_over_predicted(self) -> Values:
@@ -35,7 +35,10 @@ class HeldOut:
 
     @property
     def stretch(self) -> float:
-        """What the spread is multiplied with so that bands hold four fifths of these rows."""
+        """What the spread is multiplied with so that bands hold four fifths of these rows.
+
+        What is learnt of other vendors stands beside it: that a band of theirs is wider narrows no other one.
+        """
         return weighted_quantile(self._sizes, weights_of(self.points), LEVEL)
 
     @property
@@ -55,7 +58,7 @@ class HeldOut:
 
     def judged(self) -> Judged:
         """Errors and bands, for `planner.validate.judgement`; no source has a say in the width of its own bands."""
-        reach = BAND_NORMAL * self.spread * self.stretches()
+        reach = BAND_NORMAL * np.hypot(self.spread * self.stretches(), self.vendor)
         return Judged(
             error=-np.log(self.measured_over_predicted),
             low=-reach,
@@ -80,13 +83,14 @@ def hold_out(
     tell
         Called with the name of each fold.
     """
-    log_s, spread = np.full(len(points), np.nan), np.full(len(points), np.nan)
+    log_s, spread, vendor = np.full(len(points), np.nan), np.full(len(points), np.nan), np.zeros(len(points))
+    families = np.array([point.family for point in points])
     for fold in folds:
         tell(fold.name)
         known = [point for point, out in zip(points, fold.out, strict=True) if not out]
         judged = [point for point, mine in zip(points, fold.judged, strict=True) if mine]
         constants = fit_constants(known, catalog)
-        if strangers(judged) - strangers(known):
-            constants = replace(constants, vendor=vendor_deviation(known, catalog))
         log_s[fold.judged], spread[fold.judged] = constants.predict(judged, catalog)
-    return HeldOut(points=tuple(points), predicted_s=np.exp(log_s), spread=spread)
+        if unknown := strangers(judged) - strangers(known):
+            vendor[fold.judged & np.isin(families, list(unknown))] = vendor_deviation(known, catalog)
+    return HeldOut(points=tuple(points), predicted_s=np.exp(log_s), spread=spread, vendor=vendor)

@@ -18,6 +18,7 @@ import numpy as np
 
 from planner.calibrate import linearised
 from planner.calibrate import priors as known
+from planner.calibrate.inherit import Heir
 from planner.calibrate.linearised import BAND_NORMAL, TAIL_WIDTH, Column, Effects, Name, Problem, grouping
 from planner.calibrate.mixed import Index, Rows, Values, Variances
 from planner.carriers import dataclass
@@ -190,7 +191,7 @@ def _rows(sample: Sample) -> Rows:
     )
 
 
-def predicted(sample: Sample, effects: Effects, parents: Mapping[str, tuple[str, float]]) -> tuple[Values, Values]:
+def predicted(sample: Sample, effects: Effects, parents: Mapping[str, Heir]) -> tuple[Values, Values]:
     """Logarithm of predicted step times, and the standard deviation of what a new source would measure.
 
     Parameters
@@ -205,11 +206,11 @@ def predicted(sample: Sample, effects: Effects, parents: Mapping[str, tuple[str,
 
     def alias(name: Name, order: Collection[Name]) -> Name:
         """The coefficient that stands for one: itself, or its parent family's where the fit has none."""
-        parent = (parents[name[0]][0] if name[0] in parents else name[0], *name[1:])
+        parent = (parents[name[0]].parent if name[0] in parents else name[0], *name[1:])
         return parent if name not in order and parent in order else name
 
     base, variance = linearised.predict(_problem(sample), effects, alias)
-    further = {name: own for name, (_, own) in parents.items() if (name, NAMES[0]) not in effects.coefficients}
+    further = {name: own.further for name, own in parents.items() if (name, NAMES[0]) not in effects.coefficients}
     variance = variance + np.array([further.get(family, 0.0) ** 2 for family in sample.labels.family])
     kinds = np.array([KINDS.index(kind) for kind in sample.labels.kind], dtype=np.intp)
     offsets = effects.variances

@@ -35,6 +35,7 @@ class Calibration:
 
     constants: Constants
     held_out: HeldOut
+    vendor: float  # how much further heirs of another vendor are off than guessed (`vendor_deviation`)
     memory: Band  # of peak memory as devices and allocators report it, all families together
     tuning_memory: Band  # of trainers that fine-tune
     others: Mapping[str, TrainingFamily]  # families of the catalog that the rows do not speak of
@@ -129,6 +130,7 @@ class Calibration:
         rows = [point for point in self.points if point.family == heir.parent and point.kind == "dense"]
         near = self._spread(rows, another=True) if rows else 1.0
         far = self._spread(rows, family=name, another=True) if rows else 1.0 + heir.further
+        far = math.hypot(far, self.vendor) if heir.other_vendor else far
         widen = min(max(far / near, 1.0), _WIDEST)
         return f"  {name}: {{inherits: {heir.parent}, because: {_quoted(heir.because)}, widen: {_short(widen)}}}"
 
@@ -192,7 +194,7 @@ def calibrate(
         hint = "a row needs a device of the catalog, the shape of its model, its layout, and a step time or tokens/s"
         raise InputError.of("nothing-to-fit", "no row of the table can be fitted", hint=hint)
     tell("all rows")
-    constants = replace(fit_constants(points, catalog), vendor=vendor_deviation(points, catalog))
+    constants = fit_constants(points, catalog)
     held_out = hold_out(points, source_folds(points), catalog, tell)
     fitted = {point.family for point in points}
     known = {f: own for f, own in catalog.training_families.items() if not own.inherited_from}
@@ -200,6 +202,7 @@ def calibrate(
     return Calibration(
         constants=constants,
         held_out=held_out,
+        vendor=vendor_deviation(points, catalog),
         memory=memory_band(rows, catalog, ("reserved", "process"), tuning=False) or some.memory_band,
         tuning_memory=memory_band(rows, catalog, ("allocated", "reserved", "process"), tuning=True)
         or some.tuning_memory_band

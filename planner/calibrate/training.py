@@ -137,7 +137,6 @@ class Constants:
     """The result of one fit."""
 
     effects: Effects
-    vendor: float = 0.0  # how much further heirs of another vendor are off than guessed (`vendor_deviation`)
 
     def predict(
         self, points: Sequence[Point], catalog: Catalog, *, family: str = "", another: bool = False
@@ -157,13 +156,7 @@ class Constants:
         labels = replace(sample.labels, site=[_ANOTHER] * len(points))  # a new source, whoever measured
         labels = replace(labels, part=[_ANOTHER] * len(points)) if another else labels
         labels = replace(labels, family=[family] * len(points)) if family else labels
-        return predicted(replace(sample, labels=labels), self.effects, self._parents)
-
-    @property
-    def _parents(self) -> dict[str, tuple[str, float]]:
-        """What each family falls back on where it has no rows, and the deviation of that."""
-        vendors = {True: self.vendor, False: 0.0}
-        return {name: (own.parent, math.hypot(own.further, vendors[own.other_vendor])) for name, own in HEIRS.items()}
+        return predicted(replace(sample, labels=labels), self.effects, HEIRS)
 
     def of_family(self, family: str, catalog: Catalog) -> dict[str, float]:
         """Constants of a family at its best measured device."""

@@ -145,7 +145,8 @@ def test_bands_hold_four_fifths_and_no_source_says_how_wide_its_own_are(points: 
     """Errors twice as far as the spread says make bands twice as wide, but for the source whose errors they are."""
     seen = np.linspace(0.05, 0.5, len(points))
     measured = np.array([point.measured_s for point in points])
-    held = HeldOut(points=tuple(points), predicted_s=measured * np.exp(seen), spread=np.full(len(points), 0.1))
+    held = HeldOut(points=tuple(points), predicted_s=measured * np.exp(seen), spread=np.full(len(points), 0.1),
+                   vendor=np.zeros(len(points)))  # fmt: skip
     inside = np.abs(seen) <= BAND_NORMAL * 0.1 * held.stretch
     assert np.average(inside, weights=weights_of(points)) == pytest.approx(0.8, abs=1.5 / len(points))
     mine = np.array([point.source == points[0].source for point in points])
@@ -181,12 +182,14 @@ def test_heirs_of_other_vendors_are_as_far_off_as_those_that_have_rows(points: l
     assert vendor_deviation([*points, *slower(1.0)], catalog) == vendor_deviation(points, catalog) == 0.0
     mine = np.array([False] * (len(points) + len(trainium)) + [True] * len(mi300x))
     fold = [Fold(name="MI300X", judged=mine, out=mine)]
-    near, far = (hold_out([*points, *slower(share), *mi300x], fold, catalog).spread[mine] for share in (1.0, 3.0))
-    assert (far > near * 1.3).all()
-    wide = replace(rest, vendor=found)
-    for family in HEIRS:
-        known, told = (one.predict(points, catalog, family=family)[1] for one in (rest, wide))
-        assert np.all(told > known) if HEIRS[family].other_vendor else np.array_equal(told, known)
+    near, far = (hold_out([*points, *slower(share), *mi300x], fold, catalog) for share in (1.0, 3.0))
+    assert (near.vendor == 0.0).all()
+    assert far.vendor[mine] == pytest.approx(found)
+    assert (far.vendor[~mine] == 0.0).all()
+    wide = replace(far, spread=np.full(len(mine), 0.1), predicted_s=np.full(len(mine), 1.0))
+    none = replace(wide, vendor=0.0 * far.vendor)
+    assert wide.judged().high[mine] == pytest.approx(np.hypot(none.judged().high[mine], BAND_NORMAL * found))
+    assert wide.judged().high[~mine] == pytest.approx(none.judged().high[~mine])
 
 
 def test_the_same_rows_perturbed_by_a_last_bit_give_the_same_constants(points: list[Point], catalog: Catalog) -> None:
@@ -201,6 +204,7 @@ def test_the_file_is_what_the_catalog_reads(points: list[Point], catalog: Catalo
     calibration = Calibration(
         constants=constants,
         held_out=hold_out(points, folds, catalog),
+        vendor=0.3,
         memory=band_of_spread(0.1, rows=9, sources=2),
         tuning_memory=band_of_spread(0.2, rows=3, sources=1),
         others={"hopper": catalog.training_families["hopper"]},
@@ -229,6 +233,7 @@ def test_the_file_is_what_the_catalog_reads(points: list[Point], catalog: Catalo
     turing = families["turing"]
     assert (turing.inherited_from, turing.time_band.tag, turing.time_band.rows) == ("ampere", "unfitted", 0)
     assert turing.time_band.p90 > unseen.p90
+    assert families["gaudi2"].time_band.p90 > turing.time_band.p90 * math.exp(0.1)  # of another vendor
     assert stacks[points[0].framework] == pytest.approx(constants.stacks[points[0].framework], rel=1e-4)
 
 
