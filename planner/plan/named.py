@@ -19,7 +19,7 @@ from planner.estimate.market import OWN_CONTRACT
 from planner.estimate.ownership import hourly_of
 from planner.estimate.resolve import inter_node_rate
 from planner.plan.parts import NOT_NEEDED
-from planner.plan.reasons import cheapest_by, left_out_by
+from planner.plan.reasons import cheapest_by, left_out_by, passing_groups
 from planner.plan.rows.when import date_after, owned_periods, owned_window_s
 from planner.scenario.terms import COMMITMENT_HOURS
 from planner.units import format_duration, format_money
@@ -111,7 +111,7 @@ def named_of(
         mine = [way for way in ways if thing.holds(way.site) and way.workload not in away]
         held = [one for one in bought if thing.terms and one["offer"] in offers and thing.terms(offers[one["offer"]])]
         if gone:
-            text = gone
+            text = f"not used: {gone}"
         elif held:
             text = f"used: {', '.join(_held(one) for one in held)}"
         elif rows:
@@ -124,7 +124,7 @@ def named_of(
         else:
             text = "" if away else _too_few(candidates, thing, has_plan) or _impossible(candidates, thing)
         if away and thing.owned is not None:
-            kept = f"{', '.join(away)}: {HELD}, and these are there {_window(candidates, thing.owned)}"
+            kept = f"{', '.join(away)}: {_outlasted(candidates, thing.owned)}"
             text = f"{text}; not for {kept}" if text else f"not used: {kept}"
         found.append({"place": thing.place, "name": thing.name, "used": bool(rows or held), "text": text})
     return found
@@ -371,11 +371,30 @@ def _alone(candidates: Candidates, index: int) -> bool:
 
 def fleets_kept_out(candidates: Candidates, index: int) -> list[str]:
     """Fleets that could run on a group of owned machines, were it there for the whole plan; none where it is."""
-    scenario, calendar = candidates.scenario, candidates.calendar
-    if calendar is None or all(owned_periods(scenario, scenario.hardware.owned[index], calendar.edges_s().tolist())):
+    if index not in passing_groups(candidates):
         return []
     tables = {name: table for name, table in candidates.tables.items() if isinstance(table, ServingTable)}
     return [name for name, table in tables.items() if any(site.owned == index for site in table.sites)]
+
+
+def kept_off(candidates: Candidates, index: int, workload: str) -> str:
+    """Why the dates of a group of owned machines keep a workload off them; "" where they do not.
+
+    Parameters
+    ----------
+    candidates
+        The ways, with their scenario.
+    index
+        Of what is owned.
+    workload
+        Its name.
+    """
+    away = workload in fleets_kept_out(candidates, index)
+    return _never_there(candidates, index) or (_outlasted(candidates, index) if away else "")
+
+
+def _outlasted(candidates: Candidates, index: int) -> str:
+    return f"{HELD}, and these are there {_window(candidates, index)}"
 
 
 def _never_there(candidates: Candidates, index: int) -> str:
@@ -385,10 +404,7 @@ def _never_there(candidates: Candidates, index: int) -> str:
         return ""
     first, last = date_after(scenario, 0.0), date_after(scenario, scenario.horizon_s / 3600.0)
     period = format_duration(calendar.period_s)
-    return (
-        f"not used: there {_window(candidates, index)}, and so for no whole period of {period} of the plan, "
-        f"{first} to {last}"
-    )
+    return f"there {_window(candidates, index)}, and so for no whole period of {period} of the plan, {first} to {last}"
 
 
 def _window(candidates: Candidates, index: int) -> str:

@@ -27,6 +27,7 @@ from planner.plan.rows.place import usd
 from planner.plan.rows.pool_use import on_demand_price
 from planner.plan.rows.run import split_document
 from planner.plan.rows.switched import switched_reasons
+from planner.plan.rows.when import owned_periods
 from planner.units import counted, format_duration, format_money, format_number, format_percentile
 
 if TYPE_CHECKING:
@@ -112,7 +113,9 @@ def cheapest_by(
     table = candidates.tables[task.name]
     rows: Iterable[int] = range(len(table))
     if isinstance(table, ServingTable):
-        rows = np.flatnonzero(table.needed_units <= table.max_units).tolist()
+        passing = passing_groups(candidates)
+        able = np.flatnonzero(table.needed_units <= table.max_units).tolist()
+        rows = [row for row in able if table.sites[row].owned not in passing]
     elif table.mixes or table.switches:  # on several offers
         rows = [row for row in rows if row not in table.mixes and row not in table.switches]
     best: dict[str, tuple[int, bool, int]] = {}
@@ -135,6 +138,21 @@ def cheapest_by(
         name: Cheapest(cost, row, int(table.nodes[row]) * _units(task, table, row), unsure)
         for name, (cost, unsure, row) in best.items()
     }
+
+
+def passing_groups(candidates: Candidates) -> set[int]:
+    """Groups of owned machines that are not there for the whole plan: a fleet stands on none of them.
+
+    Parameters
+    ----------
+    candidates
+        With the scenario that says what is owned, and its calendar.
+    """
+    scenario, calendar = candidates.scenario, candidates.whole_calendar
+    if calendar is None:
+        return set()
+    edges, groups = calendar.edges_s().tolist(), enumerate(scenario.hardware.owned)
+    return {index for index, owned in groups if not all(owned_periods(scenario, owned, edges))}
 
 
 def _too_many(candidates: Candidates, task: Task, table: TrainingTable | ServingTable, row: int) -> bool:

@@ -122,6 +122,44 @@ def test_owned_machines_that_are_gone_before_the_plan_or_come_after_it_are_told_
         )
 
 
+@pytest.mark.parametrize("limits", [{}, {"budget": "$1"}])
+def test_owned_machines_that_a_fleet_outlasts_are_none_of_its_other_ways(limits: dict[str, str]) -> None:
+    """They were its next best way, "1 x north/two at $12 over the horizon", where they are there four days of ten."""
+    shapes = [shape("north/one"), shape("north/two", "slow")]
+    own = catalog([device(), device("slow")], shapes, [offer("north/one", 1.0)])
+    owned = {"shape": "north/two", "count": 4, "price": "$5/h", "from": "2026-12-05", "until": "2026-12-09"}
+    days = {"begin": "2026-12-01", "horizon": "10 days", "periods": "1 day", "limits": limits}
+    asked = scenario([], [fleet("chat")], **days, hardware={"owned": [owned]})
+    document = api.solve(asked, own).document
+    assert not api.verify(document, own)
+    (workload,) = document["workloads"]
+    assert [one["device"] for one in workload["alternatives"]] == ["plain"]
+    assert not any("slow" in line for line in workload["because"])
+    del owned["from"], owned["until"]
+    throughout = scenario([], [fleet("chat")], **days, hardware={"owned": [owned]})
+    (workload,) = api.solve(throughout, own).document["workloads"]
+    assert [one["device"] for one in workload["alternatives"]] == ["plain", "slow"]
+
+
+def test_why_not_owned_machines_that_the_dates_rule_out_names_the_dates() -> None:
+    """It was "within the limits that the workloads share", which no other workload and no limit had a part in."""
+    shapes = [shape("north/one"), shape("north/two", "slow")]
+    own = catalog([device(), device("slow")], shapes, [offer("north/one", 1.0)])
+    days = {"begin": "2026-12-01", "horizon": "10 days", "periods": "1 day"}
+    owned = {"shape": "north/two", "count": 4, "price": "$5/h", "from": "2026-12-05", "until": "2026-12-09"}
+    work = [job("d", tokens="10B", deadline="8 days")], [fleet("chat")]
+    run, held = api.why_not(scenario(*work, **days, hardware={"owned": [owned]}), "hardware.owned[0]", own)
+    assert run["state"] == "dearer"
+    assert held["state"] == "impossible"
+    assert held["misses"] == [
+        "a fleet holds its machines for the whole plan, and these are there from 2026-12-05 until 2026-12-09"
+    ]
+    later = owned | {"from": "2027-02-01", "until": "2027-03-01"}
+    gone = "there from 2027-02-01 until 2027-03-01, and so for no whole period of 24 h of the plan, 2026-12-01 to "
+    for told in api.why_not(scenario(*work, **days, hardware={"owned": [later]}), "hardware.owned[0]", own):
+        assert told["misses"] == [gone + "2026-12-11"]
+
+
 @pytest.mark.parametrize(("parameters", "outside"), [(671.02e9, False), (677e9, False), (700e9, True), (125e6, False)])
 def test_what_lies_a_hundredth_outside_the_measurements_is_no_warning(parameters: float, outside: bool) -> None:
     """ "671 B parameters (126 M to 671 B)" is read by nobody."""

@@ -31,7 +31,7 @@ from planner.optimize.check import flows_of
 from planner.optimize.limited import Asker
 from planner.optimize.solve import Solution
 from planner.optimize.status import Status
-from planner.plan.named import owned_name
+from planner.plan.named import kept_off, owned_name
 from planner.plan.rows.allocations import allocations_of
 from planner.plan.rows.place import MICRO, usd
 from planner.scenario.load import with_settings
@@ -116,6 +116,8 @@ def _entry(
     }  # fmt: skip
     if device.name in _chosen(candidates, solution, task, device):
         return {**entry, "state": "chosen"}
+    if device.group is not None and (away := kept_off(candidates, device.group, task.name)):
+        return {**entry, "misses": [away]}
     open_to_all = candidates
     if not _columns_of(candidates, task.name, device):
         if device.group is not None:
