@@ -19,7 +19,11 @@ TEXT_CONFIGS = ("text_config", "language_config", "llm_config")
 
 
 class _Refused(ValueError):
-    """JSON that the standard module would take: a key given twice, NaN."""
+    """JSON that the standard module would take: a key given twice, NaN; the group of its pattern is refused."""
+
+    def __init__(self, message: str, pattern: str, times: int = 0) -> None:
+        super().__init__(message)
+        self.pattern, self.times = pattern, times  # 0: the first one is it, else the last of so many
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -27,13 +31,15 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(result) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _Refused(f"key '{twice}' is given twice")
+        raise _Refused(
+            f"key '{twice}' is given twice", f"({re.escape(json.dumps(twice))})" + r"\s*:", names.count(twice)
+        )
     return result
 
 
 def _constant(name: str) -> float:
     if name == "NaN":
-        raise _Refused(f"{name} is not a JSON number")
+        raise _Refused(f"{name} is not a JSON number", r'"(?:[^"\\]|\\.)*"|(NaN)')  # texts are passed over
     return float(name)  # Infinity, as transformers writes limits of time steps; no count may be one
 
 
@@ -46,11 +52,22 @@ def parse_json(text: str, file: str) -> dict[str, Any]:
         raise _bad_json(f"not valid JSON: {error.msg}", place) from None
     except RecursionError:
         raise _bad_json("nested too deeply", Place(file=file)) from None
-    except ValueError as error:  # ours, or an integer of thousands of digits
+    except _Refused as error:
+        raise _bad_json(str(error), _place(text, file, error)) from None
+    except ValueError as error:  # an integer of thousands of digits
         raise _bad_json(str(error).split(";")[0], Place(file=file)) from None
     if not isinstance(data, dict):
         raise _bad_json(f"holds {_kind(data)}, not an object", Place(file=file))
     return data
+
+
+def _place(text: str, file: str, error: _Refused) -> Place:
+    """Line and column of what is refused; the file alone where a key of the same name stands in other objects, too."""
+    found = [each.start() for each in re.finditer(error.pattern, text) if each[1]]
+    if not found or (error.times and len(found) != error.times):
+        return Place(file=file)
+    at = found[-1 if error.times else 0]
+    return Place(file=file, line=text.count("\n", 0, at) + 1, column=at - text.rfind("\n", 0, at))
 
 
 def _bad_json(message: str, place: Place) -> InputError:

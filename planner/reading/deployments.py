@@ -32,7 +32,7 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "Ray Serve LLM": (r"\bllm_configs\b|\bmodel_loading_config\b", r"\bmodel_loading_config\b", r"\bmodel_id\b"),
     "NIM": (r"""(?m)^[ \t]*"?kind"?:\s*"?NIMService\b""", r"apps\.nvidia\.com/"),
     "Kubernetes": (r"""(?:^|[{,\n])[ \t]*"?kind"?:\s*"?(Deployment|StatefulSet|LeaderWorkerSet|Rollout|StormService"""
-                   r"""|RoleBasedGroup|PodCliqueSet)\b""", r"containers", _WORDS),
+                   r"""|RoleBasedGroup|PodCliqueSet|Pod)\b""", r"containers", _WORDS),
     "Docker Compose": (r"(?m)^[ \t]{0,2}\"?services\"?:", r"(?m)^[ \t]*\"?image\"?:", _WORDS),
 }  # fmt: skip
 _QUEUE = r"""(?m)^[ \t]*"?kind"?:\s*"?ClusterQueue\b"""
@@ -122,7 +122,7 @@ def _read(source: Source, asked: Asked) -> Reading:
         if not reading.skipped.count:
             reading.skipped.add("settings that tell of no engine", 1)
         return reading
-    _show(reading, engines, asked)
+    show_engines(reading, engines, asked)
     return reading
 
 
@@ -329,13 +329,13 @@ def _compose(document: Mapping[str, Any], found: _Found, line: int) -> Iterator[
 
 
 def _workload(document: Mapping[str, Any], found: _Found, line: int) -> Iterator[Engine]:
-    """A Deployment, a StatefulSet, or groups of pods of a LeaderWorkerSet."""
+    """A Deployment, a StatefulSet, groups of pods of a LeaderWorkerSet, or one pod."""
     spec, name = mapping(document.get("spec")), text_of(mapping(document.get("metadata")).get("name"))
     group = mapping(spec.get("leaderWorkerTemplate"))
     template = (
         mapping(spec.get("template")) or mapping(group.get("leaderTemplate")) or mapping(group.get("workerTemplate"))
     )
-    pod = mapping(template.get("spec"))
+    pod = spec if document.get("kind") == "Pod" else mapping(template.get("spec"))
     containers = [mapping(each) for each in listed(pod.get("containers"))]
     engines = [
         each
@@ -446,7 +446,7 @@ _FORMS: tuple[tuple[tuple[str, ...], _Tell], ...] = (
     (("DynamoGraphDeployment",), _dynamo),
     (("LLMInferenceService", "LLMInferenceServiceConfig"), _llm_service),
     (("InferenceService",), _service),
-    (("Deployment", "StatefulSet", "LeaderWorkerSet", "Rollout"), _workload),
+    (("Deployment", "StatefulSet", "LeaderWorkerSet", "Rollout", "Pod"), _workload),
     (("StormService", "RoleBasedGroup", "PodCliqueSet"), _groups),
     (("NIMService",), _nim),
     (("RayService",), _ray),
@@ -478,11 +478,25 @@ def _labelled(part: Mapping[str, Any]) -> str:
     return next((text_of(selector[key]) for key in _LABELS if selector.get(key)), "")
 
 
-def _show(reading: Reading, engines: list[Engine], asked: Asked) -> None:
-    """Figures of what stands, and the fleets that follow."""
+def show_engines(reading: Reading, engines: list[Engine], asked: Asked) -> None:
+    """Show what stands, and make the fleets that follow.
+
+    Parameters
+    ----------
+    reading
+        Takes figures, notes and the piece of a scenario.
+    engines
+        Groups of equal engines.
+    asked
+        Name, model and accelerator of it win over what the file says.
+    """
     fleets = fleets_of(engines, reading, asked)
     counted = [engine for engine in engines if engine.replicas is not None and engine.devices]
-    reading.show("replicas", sum(engine.replicas or 0 for engine in engines))
+    if counted or any(engine.replicas is not None for engine in engines):
+        reading.show("replicas", sum(engine.replicas or 0 for engine in engines))
+    if unsaid := [engine.title for engine in engines if engine.replicas is None]:
+        reading.note(f"How many replicas of {', '.join(unsaid[:5])} there are is not said, or is no count: "
+                     "min_replicas of the fleet holds it.")  # fmt: skip
     if counted:
         reading.show("devices", sum((engine.replicas or 0) * (engine.devices or 0) for engine in counted))
     for engine in engines[:20]:

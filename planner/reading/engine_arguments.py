@@ -54,7 +54,7 @@ _SAID_OTHERWISE = {
     **dict.fromkeys(("speculative-config", "speculative-algorithm", "speculative-config.decoding-type"), _DRAFTED),
 }
 # names, addresses and files: of how it is run, not of what
-_PLUMBING = {
+PLUMBING = {
     "served-model-name", "host", "port", "disaggregation-mode", "extra-engine-args", "extra-llm-api-options",
     "extraargs", "trust-remote-code", "nnodes", "node-rank", "master-addr", "master-port", "headless", "dist-init-addr",
     "data-parallel-address", "enable-metrics", "is-prefill-worker", "is-decode-worker",
@@ -64,6 +64,8 @@ _STORED = {"deepseek-v3": "fp8-block"}  # preset -> format of its published chec
 _FROM_ENVIRONMENT = re.compile(r"(?:LLAMA_ARG_|OPTION_|NIM_|HF_)?(?=MODEL_ID$|NUM_SHARD$|QUANTIZE$|HF_REPO$|N_PARALLEL$"
                                r"|TENSOR_PARALLEL_(?:SIZE|DEGREE)$|MAX_BATCH_SIZE$)")  # fmt: skip
 _TAKES_ENVIRONMENT = re.compile(r"text-generation-inference|llama\.cpp|llama-server|djl|/nim/")
+# what files of llama.cpp have at the end of their names
+_OF_A_FILE = re.compile(r"(?i)(?:[-.](?:i?q\d\w*|b?f16|f32|gguf))+$|(?:-\d{5}-of-\d{5})?\.gguf$")
 _DEFAULT = re.compile(r"\$\{(\w+):?-([^{}$]*)\}")  # ${NAME:-value}
 _KNOWN = {name for names in _NAMES.values() for name in names}
 _RANKS = ("tp", "pp", "dp", "ep", "cp")
@@ -240,8 +242,8 @@ def _arguments(words: Sequence[str]) -> dict[str, Any]:
         of_python = name == "m" and at and "python" in words[at - 1]
         if not (re.match(r"--[A-Za-z]", word) or (word[:1] == "-" and _plain(name) in _KNOWN)) or of_python:
             continue
-        after = words[at + 1] if at + 1 < len(words) else "-"
-        if not equals and not re.match(r"--?[A-Za-z]", after):
+        after = words[at + 1] if at + 1 < len(words) else None
+        if not equals and after is not None and not re.match(r"--?[A-Za-z]", after):
             value = after
         found[_plain(name)] = value if value and "$" not in value else None if "$" in value else True
     return found
@@ -249,7 +251,8 @@ def _arguments(words: Sequence[str]) -> dict[str, Any]:
 
 def _positional(words: Sequence[str]) -> str:
     """The model behind `vllm serve`; "" where none stands."""
-    after = next((words[at + 1] for at, word in enumerate(words[:-1]) if word in ("serve", "trtllm-serve")), "")
+    after = next((words[at + 1] for at, word in enumerate(words[:-1])
+                  if word in ("serve", "trtllm-serve") and words[at + 1] != "serve"), "")  # fmt: skip
     return "" if after.startswith("-") else after
 
 
@@ -279,7 +282,9 @@ def _engine(named: str, image: str) -> str:
         found = serving_engine(ServingRow(engine=text[:300])) if text else ""
         if found and engine_rules(found):
             return found
-    return "tgi" if "text-generation-inference" in image else ""
+    if "llama-server" in image:
+        return "llama.cpp"
+    return "tgi" if re.search("text-generation-(?:inference|launcher)", image) else ""
 
 
 def _model_name(text: str) -> str:
@@ -370,7 +375,7 @@ def _fleet(pools: list[Engine], reading: Reading, asked: Asked) -> tuple[dict[st
 
 
 def _model(name: str, reading: Reading) -> str:
-    preset = name if name in list_presets() else preset_of(name)
+    preset = name if name in list_presets() else preset_of(_OF_A_FILE.sub("", name))
     if preset is None:
         reading.note(
             f"'{name}' is no model that ships: plan read its config.json, or have it in the local cache of the hub."
@@ -440,13 +445,13 @@ def _ranks(engine: Engine, reading: Reading) -> tuple[dict[str, int], int]:
 def _not_carried(pools: Iterable[Engine], reading: Reading) -> None:
     others: dict[str, None] = {}
     for engine in pools:
-        unset = [name for name, value in engine.said.items() if value is None and name not in _PLUMBING]
+        unset = [name for name, value in engine.said.items() if value is None and name not in PLUMBING]
         if unset:
             reading.note(f"{engine.title}: {', '.join(unset[:10])}: a variable that the file does not set; left out.")
         for name, value in engine.said.items():
             if name in _SAID_OTHERWISE and value is not False:
                 reading.note(f"Not carried over: {name}; {_SAID_OTHERWISE[name]}.")
-            elif value is not None and name not in _KNOWN | _PLUMBING | {*_TOGETHER, *_ATTENTION}:
+            elif value is not None and name not in _KNOWN | PLUMBING | {*_TOGETHER, *_ATTENTION}:
                 others[name] = None
     if others:
         more = f" and {len(others) - 30} more" if len(others) > 30 else ""

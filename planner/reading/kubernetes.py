@@ -31,6 +31,7 @@ _DEVICES = re.compile(
 _MIG = re.compile(r"^nvidia\.com/mig-")
 _MOST_DEVICES = 1024  # of one node
 _LIMIT_BYTES = 64_000_000  # of YAML
+_NO_PHASE = "no phase"
 _MOST_PODS = 2_000_000
 _MOST_KEYS = 200_000
 # what Google calls its devices; its A100 without a size has 40 GB, the other is nvidia-a100-80gb
@@ -226,7 +227,7 @@ def read_pods(source: Source, asked: Asked) -> Reading:
             reading.skipped.add("no accelerator", number)
             continue
         reading.taken += 1
-        phase = printable(str(status.get("phase", "")), 20) or "no phase"
+        phase = printable(str(status.get("phase", "")), 20) or _NO_PHASE
         phases[phase] += devices
         if phase in ("Running", "Pending"):
             _count(spaces, printable(str(metadata.get("namespace", ""))) or "no namespace", devices)
@@ -235,7 +236,8 @@ def read_pods(source: Source, asked: Asked) -> Reading:
     if not reading.taken and not reading.skipped.count:
         raise refused(source, "nothing-taken", f"{source.name} lists no pod", "kubectl get pods -A -o json > FILE")
     for phase, devices in phases.most_common(6):
-        reading.show(f"accelerators of pods that are {phase}", devices)
+        reading.show(f"accelerators of pods that are {phase}" if phase != _NO_PHASE else
+                     "accelerators of pods that tell no phase", devices)  # fmt: skip
     reading.show("nodes with running pods", len(hosts))
     for space, devices in spaces.most_common(20):
         reading.show(f"asked for in {space}", devices)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from pathlib import PurePath
 
 from planner.errors import InputError, Place, Problem, UsageError
@@ -38,6 +39,7 @@ MODULES = (
     "planner.reading.models",
     "planner.reading.training_configs",
     "planner.reading.deployments",
+    "planner.reading.launches",
 )  # fmt: skip
 _NEAREST = 3
 _COLUMNS = ("requests-table", "requests-json", "request-lengths")  # kinds whose columns --column names
@@ -91,7 +93,10 @@ def kind_of(source: Source, named: str = "", asked: Asked | None = None) -> tupl
             return ours
     if kind is not None and best.score >= SURE:
         return kind, best
-    hint = next((hint for sign, hint in _NO_TEXT if source.head.startswith(sign)), "") or _nearest(matches)
+    hint = next((hint for sign, hint in _NO_TEXT if source.head.startswith(sign)), "") or _no_text(source)
+    if not hint and (broken := _broken(source)):
+        raise broken
+    hint = hint or _nearest(matches)
     raise _unread(source, "unknown-format", f"{source.name} is of no kind that is read", hint)
 
 
@@ -121,6 +126,34 @@ def read(source: Source, asked: Asked | None = None, named: str = "") -> Reading
     reading.tool = reading.tool or match.tool
     reading.version = reading.version or match.version
     return reading
+
+
+def _no_text(source: Source) -> str:
+    """What to make of bytes that are no text; "" for text."""
+    at = source.head_text.find("\0")
+    if at < 0:
+        return ""
+    line, column = source.head_text.count("\n", 0, at) + 1, at - source.head_text.rfind("\n", 0, at)
+    return f"it has bytes that are no text, the first in line {line}, column {column}: save it as UTF-8"
+
+
+def _broken(source: Source) -> InputError | None:
+    """Where JSON of no known kind breaks off; None for what is whole, no JSON, or many lines of it."""
+    if source.head_text.lstrip()[:1] not in ("{", "[") or not source.whole:
+        return None
+    try:
+        json.loads(source.head_text)
+    except json.JSONDecodeError as error:
+        lines = [line for line in source.first_lines if line.strip()]
+        if error.msg == "Extra data" or (len(lines) > 1 and lines[1].startswith("{")):
+            return None
+        place = Place(file=source.name, line=error.lineno, column=error.colno)
+        message = f"{source.name} is not valid JSON: {error.msg}"
+        return InputError(Problem(reference="bad-json", message=message, places=(place,),
+                                  hint="mend it there, or fetch it again: it may be cut short"))  # fmt: skip
+    except (ValueError, RecursionError):
+        return None
+    return None
 
 
 def _nearest(matches: list[tuple[Match, Kind]]) -> str:

@@ -6,7 +6,7 @@ import re
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from datetime import datetime
+from datetime import date, datetime
 from itertools import chain
 from pathlib import PurePath
 from typing import Any
@@ -32,6 +32,8 @@ _YEAR_S = 366 * 86_400.0
 _MONDAY_S = 4 * 86_400.0  # 1970-01-05
 _LARGEST_ID = 400_000_000  # of a block, as a bit of a map
 _MOST_NAMES = 2_000_000  # ids of blocks that are no numbers
+_SHEET_DAYS = (36_526.0, 73_051.0)  # 2000-01-01 to 2099-12-31
+_SHEET_BEGIN = date(1899, 12, 30).toordinal()
 _UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _SIZES = tuple(float(2**power) for power in range(15))  # of a block  [tokens]
 _PEAK, _BURST = "peak over mean", "burstiness (squared variation of gaps)"
@@ -165,6 +167,7 @@ class RequestLog:
         keep = self._kept(times, reading)
         if not keep.all():
             times, given, made = times[keep], given[keep], made[keep]
+        self._demand_no_days(times)
         unit_s, counted = self._unit(_middle(times), reading)
         times *= unit_s
         self._zone(reading, counted)
@@ -294,6 +297,17 @@ class RequestLog:
             hint = "write them as 2025-03-01T12:00:00; --time-unit s says that they are seconds"
             raise refused(self.source, "dates-as-numbers", message, hint)
         return 1.0, "taken as seconds from the start; --time-unit ms says otherwise"
+
+    def _demand_no_days(self, times: Array) -> None:
+        """Refuse times that are days as spreadsheets count them, of 2000 to 2099, which no log of seconds begins at."""
+        said = self.written or self.asked.time_unit or self.roles.time_unit_s
+        first, last = float(times.min()), float(times.max())
+        if said or not (_SHEET_DAYS[0] <= first and last < _SHEET_DAYS[1]) or not (times % 1).any():
+            return
+        day = date.fromordinal(_SHEET_BEGIN + int(first)).isoformat()
+        message = f"times as {first:.6g} are days as a spreadsheet counts them ({day})"
+        hint = "format the column as date and time, and save it again; --time-unit s says that they are seconds"
+        raise refused(self.source, "dates-as-numbers", message, hint)
 
     def _unit(self, middle: float, reading: Reading) -> tuple[float, bool]:
         """Seconds in the unit of the times, and whether they are of the calendar."""

@@ -319,6 +319,9 @@ def read_table(source: Source, asked: Asked) -> Reading:
     names, separator = header_of(source)
     roles = roles_of(names, asked.columns)
     _demand_roles(source, roles, names, asked)
+    if twice := [column for column in roles.of.values() if names.count(column) > 1]:
+        raise refused(source, "given-twice", f"two columns of {source.name} are called '{twice[0][:80]}'",
+                      "give one of them another name in the first line", 1)  # fmt: skip
     head = [cells for line, cells in _rows("\n".join(source.first_lines).encode() + b"\n", separator, 1)
             if cells and line > 1]  # fmt: skip
     roles = _with_day(roles, dict(zip(names, head[0] if head else ())))

@@ -61,7 +61,8 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "micro_batch": ("micro_batch_size", "training.local_batch_size", "train_micro_batch_size_per_gpu",
                     "per_device_batch_size", "per_device_train_batch_size", "training.batch_size", "batch_size"),
     "sequence": ("seq_length", "training.seq_len", "sequence_len", "max_target_length", "encoder_seq_length",
-                 "tokenizer.max_seq_len", "cutoff_len", "max_length", "max_seq_length", "model_max_length"),
+                 "tokenizer.max_seq_len", "cutoff_len", "max_length", "max_seq_length", "model_max_length",
+                 "block_size"),
     "batch": ("global_batch_size", "training.global_batch_size", "train_batch_size"),
     "accumulated": ("gradient_accumulation_steps",),
     "steps": ("train_iters", "training.steps", "max_steps", "steps"),
@@ -81,7 +82,7 @@ _OPTIMIZERS = (("8bit", "adamw-8bit"), ("adamw8bit", "adamw-8bit"), ("adafactor"
 _RAMPS = ("rampup_batch_size", "step_batch_size_schedule")
 _AXIS = re.compile(r"(?:ici|dcn)_(\w+)_parallelism")
 _ASSIGNED = re.compile(
-    r"(?m)^[ \t]*(?:export[ \t]+|local[ \t]+)?([A-Za-z_]\w{0,60})="
+    r"(?m)(?:^|[;&][ \t]*)[ \t]*(?:export[ \t]+|local[ \t]+)?([A-Za-z_]\w{0,60})="
     r"[\"']?(?:\$\{\w{1,60}:-)?(\$?\{?[\w.+/][\w.+/-]{0,200})"
 )
 # its value is a word, a name with what stands for it where it is not set, or what a shell works out
@@ -121,7 +122,13 @@ def _match(source: Source) -> Match:
     if not tool:
         return NOTHING
     score = 0.95 if tool == "DeepSpeed" else 0.95 * len(found) / (len(found) + len(missing))
-    return Match(score=score, found=found, missing=missing, tool=tool)
+    return Match(score=score, found=tuple(map(_readable, found)), missing=tuple(map(_readable, missing)), tool=tool)
+
+
+def _readable(mark: str) -> str:
+    """A mark as it stands in files, without what makes it a pattern."""
+    plain = re.sub(r"\(\?m\)|\(\^\|--\)|\^|\\b|\[ \\t\][+*]|\\s\*|\[:=\]|\\?\"\?", "", mark)
+    return re.sub(r"\\(.)", r"\1", re.sub(r"\\w[+*]", "…", plain).replace("[-_]", "_"))
 
 
 def _read(source: Source, asked: Asked) -> Reading:
@@ -249,7 +256,8 @@ def _of_nodes(said: Mapping[str, Any], facts: dict[str, int]) -> None:
     if nodes and each and "devices" not in facts:
         facts["devices"] = nodes * each
     layers, stage = _count(said, ("num_layers",)), _count(said, ("num_layers_per_virtual_pipeline_stage",))
-    if layers and stage and not layers % (stage * facts.get("pp", 1)):
+    known = "pp" in facts or not any(name in said for name in _NAMES["pp"])  # as it may be set elsewhere
+    if known and layers and stage and not layers % (stage * facts.get("pp", 1)):
         facts.setdefault("vpp", layers // (stage * facts.get("pp", 1)))
     split = math.prod(facts.get(role, 1) for role in ("tp", "pp", "cp"))
     apart = (_count(said, ("dp_shard_size",)) or 0) * (_count(said, ("dp_replicate_size",)) or 1)
@@ -426,7 +434,7 @@ def _recompute(said: Mapping[str, Any]) -> str:
 
 def _optimizer(said: Mapping[str, Any], reading: Reading) -> str:
     """The recipe that an optimizer's name means; "" for the usual one, and for one that is not planned."""
-    given = _value(said, "optimizer")
+    given = _value(said, "optimizer") or (said["optim"] if isinstance(said.get("optim"), str) else None)
     name = str(
         given if isinstance(given, str) else mapping(given).get("type") or mapping(given).get("_component_") or ""
     )

@@ -37,7 +37,8 @@ def _blocks(document: Mapping[str, Any]) -> list[Block]:
     tool = " ".join(part for part in (document["tool"], document["version"]) if part)
     head = [f"{document['source']} · {document['title']}" + (f" · {tool}" if tool else "")]
     skipped = sum(each["count"] for each in document["skipped"])
-    head.append(f"{document['taken']:,} {document['of']} taken" + (f", {skipped:,} skipped" if skipped else ""))
+    of = _one(document["of"]) if document["taken"] == 1 else document["of"]
+    head.append(f"{document['taken']:,} {of} taken" + (f", {skipped:,} skipped" if skipped else ""))
     head += [f"  skipped {each['count']:,}: {each['reason']} (first: {each['first_line']:,})"
              for each in document["skipped"]]  # fmt: skip
     blocks: list[Block] = [Lines(lines=tuple(head), strong_first=True)]
@@ -52,6 +53,12 @@ def _blocks(document: Mapping[str, Any]) -> list[Block]:
     if lines:
         blocks.append(Lines(lines=lines))
     return blocks
+
+
+def _one(plural: str) -> str:
+    """One of them: a group of engines of groups of engines, a log entry of log entries."""
+    head, of, rest = plural.partition(" of ")
+    return (head.removesuffix("ies") + "y" if head.endswith("ies") else head.removesuffix("s")) + of + rest
 
 
 def _shown(value: object) -> str:

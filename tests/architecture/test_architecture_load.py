@@ -331,3 +331,18 @@ def test_loading_a_model_imports_nothing_heavy() -> None:
     code = "import sys; import planner.architecture.load as l; l.load_model('llama-3.1-8b'); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"pydantic", "pandas", "scipy", "pulp", "yaml", "highspy"} & set(loaded)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ('{\n "a": "x NaN, y",\n "hidden_size": NaN,\n "b": NaN\n}', 3, 17),
+        ('{\n "vocab_size": 1,\n "vocab_size": 2}', 3, 2),
+        ('{\n "text_config": {"vocab_size": 3},\n "vocab_size": 1, "vocab_size": 2}', 0, 0),  # which of three?
+    ],
+)
+def test_what_json_does_not_have_is_told_with_its_place(text: str, line: int, column: int) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_json(text, "config.json")
+    place = caught.value.problems[0].places[0]
+    assert (place.line, place.column) == (line, column)

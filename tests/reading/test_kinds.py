@@ -182,3 +182,34 @@ def test_a_workbook_is_told_to_be_saved_as_a_table(tmp_path: Path) -> None:
         with pytest.raises(InputError) as caught:
             read(Source(written(tmp_path, "book.csv", first + bytes(range(256)) * 9)))
         assert told in caught.value.problems[0].hint
+
+
+@pytest.mark.parametrize(
+    ("content", "reference", "said", "place"),
+    [
+        (b'{"train_batch_size": 32,\n "bf16": {"enabled": true},\n', "bad-json", "is not valid JSON", (3, 1)),
+        ("timestamp,prompt_tokens,completion_tokens\n1,2,3\n".encode("utf-16-le"), "unknown-format",
+         "line 1, column 2: save it as UTF-8", None),
+        (b"timestamp,prompt_tokens,completion_tokens\n1,2\x00,3\n", "unknown-format", "line 2, column 4", None),
+        (b"timestamp,prompt_tokens,prompt_tokens,completion_tokens\n1,2,3,4\n", "given-twice", "'prompt_tokens'",
+         (1, 1)),
+        (b"timestamp,prompt_tokens,completion_tokens\n46355.41667,2,3\n46355.41670,2,3\n", "dates-as-numbers",
+         "days as a spreadsheet counts them (2026-11-29)", None),
+        (b"trainer:\n  devices: 8\nmodel:\n  x: 1\n", "unknown-format", "missing: (micro|global)_batch_size:", None),
+    ],
+    ids=["JSON that breaks off", "UTF-16 without its mark", "a zero byte", "two columns of one name",
+         "days of a spreadsheet", "marks as files have them"],
+)  # fmt: skip
+def test_what_cannot_be_read_is_told_with_its_place(
+    content: bytes, reference: str, said: str, place: tuple[int, int] | None, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError) as caught:
+        read(Source(written(tmp_path, "a", content)))
+    (problem,) = caught.value.problems
+    assert (problem.reference, said in f"{problem.message} | {problem.hint}") == (reference, True)
+    assert place is None or (problem.places[0].line, problem.places[0].column) == place
+
+
+def test_seconds_of_a_log_may_begin_late(tmp_path: Path) -> None:
+    text = b"timestamp,prompt_tokens,completion_tokens\n46355.5,2,3\n46356.5,2,3\n"
+    assert read(Source(written(tmp_path, "a", text)), Asked(time_unit="s")).taken == 2

@@ -222,6 +222,14 @@ MODEL = "--num-layers 80 --hidden-size 8192 --num-attention-heads 64 --micro-bat
             "--per_device_train_batch_size 2 --gradient_accumulation_steps 8 --max_length 4096\n",
             {"framework": "trl", "model": "qwen2.5-7b", "sequence_length": 4096, "global_batch": "128 sequences",
              "precision": "bf16"}, id="a script of TRL"),
+        pytest.param("accelerate launch run_clm.py --model_name_or_path Qwen/Qwen2.5-7B --dataset_name x "
+            "--per_device_train_batch_size 2 --gradient_accumulation_steps 8 --block_size 4096 --optim adamw_8bit\n",
+            {"sequence_length": 4096, "optimizer": "adamw-8bit"}, id="a script of Transformers"),
+        pytest.param("TP=8; PP=4\nMBS=1 && GBS=64\npretrain_gpt.py --num-layers 80 --seq-length 8192 "
+            "--tensor-model-parallel-size ${TP} --pipeline-model-parallel-size ${PP} "
+            "--num-layers-per-virtual-pipeline-stage 5 --micro-batch-size $MBS --global-batch-size $GBS\n",
+            {"global_batch": "64 sequences", "layout": {"tp": 8, "pp": 4, "vpp": 4, "micro_batch": 1}},
+            id="several names of a script in one line"),
     ],
 )  # fmt: skip
 def test_other_versions_of_trainers_say_the_same_in_other_places(
@@ -236,3 +244,11 @@ def test_what_a_script_works_out_is_said_to_be_unknown(tmp_path: Path) -> None:
     text = f"pretrain {MODEL} --seq-length $1 --global-batch-size 8 --train-iters $((10 * 5))\n"
     notes = read_of(tmp_path, text).notes
     assert "Not known, as it is worked out or set elsewhere: --seq-length, --train-iters." in notes
+
+
+def test_virtual_stages_wait_for_the_pipeline(tmp_path: Path) -> None:
+    """Where the number of stages is set elsewhere, that of virtual stages was counted as if there were one stage."""
+    text = "pretrain_gpt.py --num-layers 80 --seq-length 8192 --global-batch-size 64 --tensor-model-parallel-size 8 " \
+           "--pipeline-model-parallel-size $PP --num-layers-per-virtual-pipeline-stage 5\n"  # fmt: skip
+    (piece,) = read_of(tmp_path, text).pieces
+    assert piece.fragment["training"][0]["layout"] == {"tp": 8}
