@@ -10,7 +10,7 @@ from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
-from planner.architecture.load import list_presets, preset_of
+from planner.architecture.load import list_presets, preset_of, preset_summary
 from planner.carriers import dataclass
 from planner.catalog.load import load_catalog
 from planner.estimate.engines import engine_rules
@@ -429,7 +429,7 @@ def _ranks(engine: Engine, reading: Reading) -> tuple[dict[str, int], int]:
         tp = max(tp // dp, 1)
     elif engine.engine == "vllm" and any(engine.said.get(name) for name in _TOGETHER):
         ep = tp * dp
-    else:
+    elif engine.engine != "vllm" or not _has_experts(engine.model):  # whose experts all ranks of vLLM share
         copies, dp = dp, 1
     used = tp * pp * dp * copies
     if engine.devices and used != engine.devices:
@@ -440,6 +440,12 @@ def _ranks(engine: Engine, reading: Reading) -> tuple[dict[str, int], int]:
         reading.note(f"{engine.title}: experts over {ep} of {tp * dp} ranks are not planned: left free.")
         del sizes["ep"]
     return {name: size for name, size in sizes.items() if name in ("tp", "pp") or size > 1}, copies
+
+
+def _has_experts(model: str) -> bool:
+    """Whether a model is known to be a mixture of experts."""
+    preset = preset_of(model) if model else None
+    return any(row["name"] == preset and row["active_parameters"] < row["parameters"] for row in preset_summary())
 
 
 def _not_carried(pools: Iterable[Engine], reading: Reading) -> None:

@@ -85,6 +85,16 @@ def test_engines_alike_are_replicas_and_further_machines_are_none(tmp_path: Path
     assert list(reading.skipped.reasons) == ["a further machine of an engine"]
 
 
+@pytest.mark.parametrize(
+    ("model", "layout", "replicas"),
+    [("deepseek-ai/DeepSeek-V3", {"tp": 2, "pp": 1, "dp": 4}, 1), ("Qwen/Qwen2.5-7B", {"tp": 2, "pp": 1}, 4)],
+)
+def test_experts_are_shared_by_ranks_of_data(model: str, layout: dict[str, int], replicas: int, tmp_path: Path) -> None:
+    """What `plan export vllm` writes was read back as four replicas of DeepSeek-V3 on two devices each."""
+    (fleet,) = fleets(told(tmp_path, f"vllm serve {model} --tensor-parallel-size 2 --data-parallel-size 4\n"))
+    assert (fleet["layout"], fleet["min_replicas"]) == (layout, replicas)
+
+
 def test_what_a_script_does_not_set_is_told(tmp_path: Path) -> None:
     reading = told(tmp_path, "vllm serve Qwen/Qwen2.5-7B-Instruct --tensor-parallel-size $GPUS --foo-bar 3\n")
     assert any("tensor-parallel-size: a variable that the file does not set" in note for note in reading.notes)
