@@ -224,7 +224,7 @@ def _in_the_way(document: PlanDocument, facts: Infeasible) -> Said:
     ]
     notes = [(f"{name}: {words.missed(reasons[0])}",) for name, reasons in facts["workloads"].items() if reasons]
     if conflict:
-        head = "cannot hold together" + (", and would without any one of them" if facts["minimal"] else "")
+        head = "cannot hold together" + (", though any fewer of these can" if facts["minimal"] else "")
         notes.append((f"{head}: {'; '.join(conflict)}",))
     # What was not weighed, and how it would be; requests that no machine would take; and what may be misspelt
     notes += [(one,) for one in said.matters(document) if any(word in one for word in _IN_THE_WAY)]
