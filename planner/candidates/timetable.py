@@ -109,7 +109,10 @@ def _whole_rows(ways: Ways) -> list[Row]:
 
 
 def _worth_a_start(ways: Ways, starts: Starts, able: IntArray, pool: IntArray, shared: Sequence[Row]) -> IntArray:
-    """Places in `able` of the ways that no other way of the same workload on the same device makes pointless."""
+    """Places in `able` of the ways that no other way of the same workload on the same device makes pointless.
+
+    Those on what is owned stay beside cheaper rented ones: whoever names them asks what they would cost.
+    """
     everyone = np.arange(ways.program.column_count)
     late = grid_of(ways.scenario).periods - starts.last
     sizes = [("span", starts.span), ("late", late)]
@@ -121,7 +124,13 @@ def _worth_a_start(ways: Ways, starts: Starts, able: IntArray, pool: IntArray, s
     mask = np.zeros(len(everyone), dtype=bool)
     mask[able] = True
     small, _ = restrict(replace(ways.program, rows=(*shared, *rows)), mask)
-    return prune(small, within=devices[able].astype(np.int64))
+    kept = prune(small, within=devices[able].astype(np.int64))
+    owned = np.array([-1 if fact.site.owned is None else fact.site.owned for fact in ways.facts], dtype=np.int64)[able]
+    if (owned < 0).all():
+        return kept
+    groups = np.unique(np.stack([devices[able], owned]), axis=1, return_inverse=True)[1].reshape(-1)
+    alone = prune(small, within=groups.astype(np.int64))
+    return np.union1d(kept, alone[owned[alone] >= 0])
 
 
 def _held_back(ways: Ways, shared: Sequence[Row], pool: IntArray) -> NDArray[np.bool_]:

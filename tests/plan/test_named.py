@@ -483,6 +483,19 @@ def test_why_not_a_device_that_is_denied_tells_what_it_would_cost(hardware: dict
     assert told["state"] in ("dearer", "as cheap", "cheaper")
 
 
+def test_why_not_dear_owned_machines_is_the_same_with_a_calendar() -> None:
+    """Those that a cheaper way on the same device stands for were "impossible within the limits that are shared"."""
+    own = catalog([device()], [shape("north/one")], [offer("north/one", 1.0)])
+    hardware = {"owned": [{"shape": "north/one", "count": 2, "price": "$5/h"}]}
+    days = {"horizon": "12 weeks", "periods": "1 week", "begin": "2026-12-07"}
+    plain, planned = (
+        api.why_not(scenario([job("train", deadline="20 days")], hardware=hardware, **more), "hardware.owned[0]", own)
+        for more in ({"horizon": "12 weeks"}, days)
+    )
+    assert plain[0]["state"] == planned[0]["state"] == "dearer"
+    assert planned[0]["regret_microusd"] == plain[0]["regret_microusd"] > 0
+
+
 @pytest.mark.parametrize(("share", "warned"), [(None, True), (0, False), (1, False)])
 def test_spot_that_a_fleet_may_not_stand_on_is_told_so(share: float | None, warned: bool) -> None:
     """It was said that nothing is sold so, of a batch of requests that costs a fifth on spot."""

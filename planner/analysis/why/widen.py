@@ -200,7 +200,7 @@ def looser_targets(candidates: Candidates, search: Search, asker: Asker) -> Iter
 
 def _rounded_up_us(latency_s: float) -> int:
     """The next latency of three digits, in whole microseconds."""
-    step = 10 ** max(math.floor(math.log10(latency_s * 1e6)) - 2, 0)
+    step = int(10 ** max(math.floor(math.log10(latency_s * 1e6)) - 2, 0))
     return step * math.ceil(latency_s * 1e6 / step + 1e-6)
 
 
