@@ -317,7 +317,9 @@ def infeasible_blocks(document: PlanDocument, facts: Infeasible) -> list[Block]:
         words.conflict_row({**member, "name": limit_name(document, member["name"])}) for member in facts["conflict"]
     ]
     title = (
-        "Conflict (smallest set; any fewer of these can be met together)" if facts["minimal"] else "Conflict (may be smaller)"
+        "Conflict (smallest set; any fewer of these can be met together)"
+        if facts["minimal"]
+        else "Conflict (may be smaller)"
     )
     median = Lines(lines=tuple(bands.infeasible_note(facts, document)))
     members = Grid(title=title, columns=columns("Limit", "Asks", "Where"), rows=conflict)

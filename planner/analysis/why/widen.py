@@ -163,19 +163,22 @@ def looser_targets(candidates: Candidates, search: Search, asker: Asker) -> Iter
     """
     scenario, empty = candidates.scenario, _without_a_way(candidates)
     fleets = [(index, fleet) for index, fleet in enumerate(scenario.serving) if [fleet.name] == empty and fleet.slo]
-    over = [drop.miss for name in empty for drop in candidates.ledgers[name] if drop.reason == "latency"]
-    if not fleets or not over or not math.isfinite(over[0]):
+    late = [drop for name in empty for drop in candidates.ledgers[name] if drop.reason == "latency"]
+    if not fleets or not late or not math.isfinite(late[0].miss):
         return
     ((index, fleet),) = fleets
     assert fleet.slo is not None
-    for key, asked_s in fleet.slo.given_s.items():
-        idle_s, dearest = asked_s * (1 + over[0]), math.inf
+    for key, asked_s in sorted(fleet.slo.given_s.items(), key=lambda one: not late[0].nearest.startswith(one[0])):
+        idle_s, dearest = asked_s * (1 + late[0].miss), math.inf
         for loosened_s in (idle_s, SPARE_TIMES * idle_s):
             if asker.spent:
                 return
             limit, to_us = f"serving[{index}].slo.{key}", _rounded_up_us(loosened_s)
             setting = f"serving.{fleet.name}.slo.{key}={_milliseconds(to_us)}"
-            found = search(with_settings(scenario, [setting]))
+            try:
+                found = search(with_settings(scenario, [setting]))
+            except InputError:  # longer than any target may be
+                continue
             answer = cheapest_within_targets(found, asker)
             if not answer.has_plan:
                 continue
@@ -196,6 +199,8 @@ def looser_targets(candidates: Candidates, search: Search, asker: Asker) -> Iter
                     "proven": answer.status is Status.OPTIMAL and not found.cut,
                 }
             dearest = answer.cost_microusd
+        if dearest < math.inf:  # the target that is missed most is the one in the way
+            return
 
 
 def _rounded_up_us(latency_s: float) -> int:
