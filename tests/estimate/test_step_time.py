@@ -228,7 +228,7 @@ def test_kernels_of_a_later_generation_are_not_slower() -> None:
 
 def test_frameworks_offer_what_they_have() -> None:
     layout = Layout(**{**ONE, "sharding": np.array([0, 1, 2, 3]), "pp": np.array([1, 4, 1, 4])})
-    assert list(framework_can(FRAMEWORKS["megatron"], layout)) == [True, True, False, False]
+    assert list(framework_can(FRAMEWORKS["megatron"], layout)) == [True, True, True, False]
     assert list(framework_can(FRAMEWORKS["deepspeed"], layout)) == [True, True, True, False]
     assert list(framework_can(FRAMEWORKS["maxtext"], layout)) == [True, True, False, True]
     tensors = Layout(**{**ONE, "sharding": np.array([0, 1, 2, 3]), "tp": np.array([2, 2, 2, 2])})
