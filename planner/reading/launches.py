@@ -78,8 +78,10 @@ def _read(source: Source, asked: Asked) -> Reading:
     reading = Reading(kind="launch", title="commands that start serving engines", source=source.name,
                       of="groups of engines")  # fmt: skip
     engines: list[Engine] = []
+    weighed = True
     for part in source.parts:
         text = _told(part.text(_LIMIT_BYTES))
+        weighed = weighed and not re.search(r"(?m)^\s*(?:if|for|while|case)\b", text)
         names = _names_of(text)
         for line, words, image, own in _commands(_put_in(text, names), 1):
             engine = _engine(words, image, names | own, line)
@@ -97,7 +99,7 @@ def _read(source: Source, asked: Asked) -> Reading:
         raise refused(source, "nothing-taken", f"no command of {source.name} starts an engine", "name the whole script")
     reading.taken = len(engines)
     reading.tool = ", ".join(dict.fromkeys(engine.engine for engine in engines if engine.engine))
-    if re.search(r"(?m)^\s*(?:if|for|while|case)\b", text):
+    if not weighed:
         reading.note("Conditions and loops are not weighed: each command that starts an engine counts once.")
     show_engines(reading, engines, asked)
     return reading

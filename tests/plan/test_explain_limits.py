@@ -14,7 +14,7 @@ import pytest
 from planner import api
 from planner.analysis.why.repairs import settings_of
 from planner.analysis.why.settings import in_words, stated_limits, written
-from planner.analysis.why.widen import least_that_works, load_of, wider_choices
+from planner.analysis.why.widen import least_that_works, load_of, rounded_up_us, wider_choices
 from planner.api import sessions
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
@@ -498,6 +498,7 @@ def test_ways_out_do_where_rates_are_bounded_at_first(
     done = [way for way in document["infeasible"]["ways_out"] if way["setting"]]
     assert done
     assert not any(way["proven"] for way in done)  # since other mixes may do with less
+    assert all(way["to"] == way["cost_microusd"] for way in done if way["limit"] == "limits.budget")
     for way in [*done, *filter(None, [document["infeasible"]["combined"]])]:
         changed = with_settings(asked, settings_of([way] if "setting" in way else way["changes"]))
         again: Any = api.solve(changed, world).document
@@ -740,6 +741,8 @@ def test_targets_that_no_idle_replica_keeps_are_told_what_one_would_keep(target:
         assert way["cost_microusd"] == cost_of(plan, world, way["setting"])
         assert way["to"] > way["from"] == 2000
     nearest = min(ways, key=lambda way: way["to"])
+    assert rounded_up_us(0.10131) == 102_000  # rounded to the nearest it would be what no replica keeps
+    assert rounded_up_us(0.002) == 2_010
     tighter = with_settings(plan, [f"serving.fleet.slo.{target}={nearest['to'] / 2.2 / 1000:.3f} ms"])
     assert api.solve(tighter, world).document["status"] == "infeasible"
     assert [one.message for one in api.verify(document, world) if one.severity == "error"] == []

@@ -36,7 +36,7 @@ SCRIPTS: dict[str, tuple[str, dict[str, Any]]] = {
         {"model": "deepseek-v3", "weights": "fp8-block", "layout": {"tp": 8, "pp": 2}},
     ),
     "docker, whose own options are not the engine's": (
-        "docker run --runtime nvidia --gpus all -v ~/.cache:/root/vllm -p 8000:8000 --name vllm --ipc=host \\\n"
+        "docker run --runtime nvidia --gpus all -v ~/.cache:/cache -p 8000:8000 --name vllm --ipc=host \\\n"
         "  -e HF_TOKEN=x vllm/vllm-openai:v0.8.5 --model mistralai/Mistral-7B-v0.1 --dtype bfloat16\n",
         {"model": "mistral-7b", "weights": "bf16", "engine": "vllm", "layout": {"tp": 1, "pp": 1}},
     ),

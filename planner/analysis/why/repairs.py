@@ -108,7 +108,7 @@ def _confirmed(one: Repair, scenario: Scenario, loose: Relaxed, search: Search, 
     most, guess = int(most) - value, one.more
     try:
         if one.name == BUDGET:  # the least that is enough is what the cheapest plan costs
-            return _budget(one, answers[most], value) if works(most) else replace(one, more=None)
+            return _budget(one, answers[most], value) if works(most) else Repair(name=one.name, more=None, proven=False)
         more = least_that_works(guess, works, most)
     except _Unknown:
         return replace(one, proven=False)
@@ -121,8 +121,8 @@ def _confirmed(one: Repair, scenario: Scenario, loose: Relaxed, search: Search, 
 
 def _budget(one: Repair, cheapest: Solution, value: int) -> Repair:
     """The budget for the cheapest plan of all, and no less."""
-    cost = cheapest.cost_microusd
-    return Repair(name=one.name, more=cost - value, cost_microusd=cost, proven=cheapest.status is Status.OPTIMAL)
+    cost, proven = cheapest.cost_microusd, cheapest.status is Status.OPTIMAL
+    return Repair(name=one.name, more=max(cost - value, 1), cost_microusd=cost, proven=proven)
 
 
 def _together(combined: Combined, scenario: Scenario, search: Search, asker: Asker) -> Combined | None:

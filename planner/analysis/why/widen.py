@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 Search = Callable[..., Candidates]
 MOST = 60  # further choices that are tried one by one
 RANK = 16  # of adapters that are tried
-SPARE_TIMES = 2  # an idle replica's latency, up to which a target is loosened further
+SPARE_TIMES = 2  # the latency of an idle replica: a target that leaves it time to work
 FAR_LESS = 0.5  # of the cost of the tightest target: only then a looser one is told beside it
 PRECISIONS = ("bf16", "fp16", "fp32")  # that are tried where a device has not the one asked for
 DAY_S = 86_400
@@ -66,6 +66,16 @@ class _Load(NamedTuple):
     unit: str
     asked: int
     per: str
+
+
+class _Texts(NamedTuple):
+    """A change as people read it: what is moved, how, from what, to what, and by how much."""
+
+    limit: str
+    setting: str
+    before: str
+    after: str
+    more: str
 
 
 def wider_choices(scenario: Scenario, search: Search, asker: Asker) -> Iterator[WayOut]:
@@ -119,29 +129,11 @@ def in_another_form(candidates: Candidates, search: Search, asker: Asker) -> Ite
             if asker.spent:
                 return
             setting = f"{kind}.{name}.{key}={written}"
-            try:
-                found = search(with_settings(scenario, [setting]))
-            except InputError:  # it does not go with what else the scenario says
-                continue
-            answer = cheapest_within_targets(found, asker)
-            if not answer.has_plan:
-                continue
-            place = scenario.places.get(f"{path}.{key}") or scenario.places.get(path)
-            yield {
-                "limit": f"{path}.{key}",
-                "place": str(place) if place else "",
-                "unit": "choices",
-                "from": choices(getattr(asked, key)),
-                "to": written.count(",") + 1 if written.startswith("[") else 1,
-                "from_text": before,
-                "to_text": after,
-                "more_text": after,
-                "setting": setting,
-                "cost_microusd": answer.cost_microusd,
-                "cost_usd": usd(answer.cost_microusd),
-                "proven": answer.status is Status.OPTIMAL and not found.cut,
-            }
-            break
+            held = choices(getattr(asked, key)), written.count(",") + 1 if written.startswith("[") else 1
+            texts = _Texts(limit=f"{path}.{key}", setting=setting, before=before, after=after, more=after)
+            if way := _tried(scenario, texts, "choices", held, search, asker):
+                yield way
+                break
 
 
 def _without_a_way(candidates: Candidates) -> list[str]:
@@ -173,38 +165,56 @@ def looser_targets(candidates: Candidates, search: Search, asker: Asker) -> Iter
         for loosened_s in (idle_s, SPARE_TIMES * idle_s):
             if asker.spent:
                 return
-            limit, to_us = f"serving[{index}].slo.{key}", _rounded_up_us(loosened_s)
+            limit, to_us = f"serving[{index}].slo.{key}", rounded_up_us(loosened_s)
             setting = f"serving.{fleet.name}.slo.{key}={_milliseconds(to_us)}"
-            try:
-                found = search(with_settings(scenario, [setting]))
-            except InputError:  # longer than any target may be
-                continue
-            answer = cheapest_within_targets(found, asker)
-            if not answer.has_plan:
-                continue
-            if answer.cost_microusd <= FAR_LESS * dearest:
-                place = scenario.places.get(limit)
-                yield {
-                    "limit": limit,
-                    "place": str(place) if place else "",
-                    "unit": "us",
-                    "from": round(1e6 * asked_s),
-                    "to": to_us,
-                    "from_text": _milliseconds(round(1e6 * asked_s)),
-                    "to_text": _milliseconds(to_us),
-                    "more_text": _milliseconds(to_us - round(1e6 * asked_s)),
-                    "setting": setting,
-                    "cost_microusd": answer.cost_microusd,
-                    "cost_usd": usd(answer.cost_microusd),
-                    "proven": answer.status is Status.OPTIMAL and not found.cut,
-                }
-            dearest = answer.cost_microusd
+            held = round(1e6 * asked_s), to_us
+            before, after, more = (_milliseconds(each) for each in (*held, to_us - held[0]))
+            texts = _Texts(limit=limit, setting=setting, before=before, after=after, more=more)
+            way = _tried(scenario, texts, "us", held, search, asker)
+            if way and way["cost_microusd"] is not None:
+                if way["cost_microusd"] <= FAR_LESS * dearest:
+                    yield way
+                dearest = way["cost_microusd"]
         if dearest < math.inf:  # the target that is missed most is the one in the way
             return
 
 
-def _rounded_up_us(latency_s: float) -> int:
-    """The next latency of three digits, in whole microseconds."""
+def _tried(
+    scenario: Scenario, texts: _Texts, unit: str, held: tuple[int, int], search: Search, asker: Asker
+) -> WayOut | None:
+    """A setting as a way out, with what the cheapest plan costs under it; None where there is no plan."""
+    try:
+        found = search(with_settings(scenario, [texts.setting]))
+    except InputError:  # it does not go with what else the scenario says
+        return None
+    answer = cheapest_within_targets(found, asker)
+    if not answer.has_plan:
+        return None
+    place = scenario.places.get(texts.limit) or scenario.places.get(texts.limit.partition(".")[0])
+    return {
+        "limit": texts.limit,
+        "place": str(place) if place else "",
+        "unit": unit,
+        "from": held[0],
+        "to": held[1],
+        "from_text": texts.before,
+        "to_text": texts.after,
+        "more_text": texts.more,
+        "setting": texts.setting,
+        "cost_microusd": answer.cost_microusd,
+        "cost_usd": usd(answer.cost_microusd),
+        "proven": answer.status is Status.OPTIMAL and not found.cut,
+    }
+
+
+def rounded_up_us(latency_s: float) -> int:
+    """The next latency of three digits that is longer, in whole microseconds.
+
+    Examples
+    --------
+    >>> rounded_up_us(0.10131), rounded_up_us(2.2282), rounded_up_us(0.002)
+    (102000, 2230000, 2010)
+    """
     step = int(10 ** max(math.floor(math.log10(latency_s * 1e6)) - 2, 0))
     return step * math.ceil(latency_s * 1e6 / step + 1e-6)
 
