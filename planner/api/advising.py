@@ -135,7 +135,7 @@ def _sizes(workload: ServingWorkload, takes_s: float) -> Iterator[_Change]:
         if not limit_s:
             continue
         for factor in LOOSER:
-            looser, now = (format_duration(limit_s * times, exact=True) for times in (factor, 1.0))
+            looser, now = (format_duration(round(limit_s * times, 6), exact=True) for times in (factor, 1.0))
             words = f"{name}: {target} of {looser} instead of {now}"
             setting = f"serving.{name}.slo.{target}={looser}"
             yield _Change(takes_s, words, setting, LEAST_OF_TARGET, f"{name} {target}", target in idle)

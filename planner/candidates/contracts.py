@@ -105,7 +105,7 @@ def reserved_sites(pools: Iterable[Pool], scenario: Scenario, catalog: Catalog) 
             max_shapes=most_nodes(pool, scenario, catalog),
             provenance=Provenance(source="contracts of the plan", as_of="", status="user"),
         )
-        rate = inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s)
+        rate = inter_node_rate(shape, catalog, scenario.hardware.assume_inter_node_bytes_per_s)
         device = catalog.devices[shape.device]
         sites.append(Site(offer=offer, shape=shape, device=device, inter_node_bytes_per_s=rate))
     return sites

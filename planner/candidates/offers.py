@@ -74,11 +74,12 @@ class Site:
     @property
     def made_for_replicas(self) -> bool:
         """Whether a replica may well be stretched over several shapes: a network made for it, or stated for them."""
-        rate = self.inter_node_bytes_per_s
-        stated = self.shape.inter_node_bytes_per_s_per_device is None  # the scenario's own (assume_inter_node)
-        if stated and self.part_of_host:
+        if self.inter_node_bytes_per_s is None:
             return False
-        return rate is not None and (stated or rate >= FABRIC_BYTES_PER_S * (1 - 1e-9))
+        published = self.shape.inter_node_bytes_per_s_per_device
+        if published is None:  # the scenario's own (assume_inter_node)
+            return not self.part_of_host
+        return published >= FABRIC_BYTES_PER_S * (1 - 1e-9)
 
     @property
     def physics(self) -> tuple[object, ...]:
@@ -251,7 +252,7 @@ def _site(offer: Offer, catalog: Catalog, hardware: Hardware) -> Site:
         offer=offer,
         shape=shape,
         device=catalog.devices[shape.device],
-        inter_node_bytes_per_s=inter_node_rate(shape, hardware.assume_inter_node_bytes_per_s),
+        inter_node_bytes_per_s=inter_node_rate(shape, catalog, hardware.assume_inter_node_bytes_per_s),
         bill=bill_of(offer, catalog, hardware),
     )
 
@@ -275,7 +276,7 @@ def _owned_site(index: int, owned: Owned, catalog: Catalog, hardware: Hardware) 
         shape=shape,
         device=catalog.devices[shape.device],
         owned=index,
-        inter_node_bytes_per_s=inter_node_rate(shape, hardware.assume_inter_node_bytes_per_s),
+        inter_node_bytes_per_s=inter_node_rate(shape, catalog, hardware.assume_inter_node_bytes_per_s),
         drawn_w=owned.power.power_w if owned.power else None,
         grid=_grid_of(owned, catalog),
     )

@@ -500,13 +500,14 @@ def _note_fabrics(
         return
     for group in groups:
         site = group[0]
+        published = site.shape.inter_node_bytes_per_s_per_device
         if site.inter_node_bytes_per_s is None or site.made_for_replicas:
             continue
         within, beyond = (
             len(replica_layouts(question.arch, site, context_parallel=context_parallel, stretched=stretched)[1])
             for stretched in (False, True)
         )
-        rate = 8e-9 * site.inter_node_bytes_per_s
+        rate = 8e-9 * (published or site.inter_node_bytes_per_s)
         missing = f"{rate:.3g} Gbit/s a device, 100 asked for"
         if rate >= 100.0:
             missing = f"a part of a host, whose network it shares: {rate:.3g} Gbit/s a device is of whole hosts"

@@ -13,7 +13,7 @@ from planner.candidates.offers import Site
 from planner.candidates.under_way import UnderWay, under_way
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
-from planner.estimate.bands import MEDIAN, ErrorBand
+from planner.estimate.bands import MEDIAN, ErrorBand, StepMeasured
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.recall import Recall, figures_of
@@ -24,6 +24,7 @@ from planner.estimate.resolve import (
     errors_ratio,
     sequence_length_of,
     sequences_of,
+    step_measured,
     tier_on,
     training_machine,
     training_spec,
@@ -76,8 +77,7 @@ class TrainingQuestion:
 
     def band(self, site: Site) -> ErrorBand:
         """The error that predictions for a site carry."""
-        calibrated = self.step_time_ratio(site) is not None
-        return band_on(self.job, self.arch, site.device, self.catalog, calibrated=calibrated)
+        return band_on(self.job, self.arch, site.device, self.catalog, measured=self._step_measured(site))
 
     @property
     def confidences(self) -> tuple[float, ...]:
@@ -119,8 +119,10 @@ class TrainingQuestion:
 
     def erring(self, site: Site) -> float:
         """What predicted times are multiplied with, where the scenario says to which quantile they err; else 1."""
-        calibrated = self.step_time_ratio(site) is not None
-        return errors_ratio(self.job, self.arch, site.device, self.catalog, calibrated=calibrated)
+        return errors_ratio(self.job, self.arch, site.device, self.catalog, measured=self._step_measured(site))
+
+    def _step_measured(self, site: Site) -> StepMeasured:
+        return step_measured(self.job, site.shape, self.under_way.measured if self.under_way else None)
 
     @property
     def base_tier(self) -> str:

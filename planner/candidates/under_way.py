@@ -17,6 +17,7 @@ from planner.errors import InputError, Problem
 from planner.estimate.layout import Layout
 from planner.estimate.resolve import inter_node_rate, predicted_step_s, training_machine, training_spec, usable_bytes
 from planner.estimate.training import training_memory
+from planner.scenario.layout_pin import TRAINING_SIZES
 from planner.scenario.schema import GivenLayout, Scenario, StepTime, TrainingJob
 
 
@@ -35,6 +36,16 @@ class UnderWay:
     def ratio(self) -> float:
         """Measured over predicted: scales every prediction for such devices."""
         return self.measured_step_s / self.predicted_step_s
+
+    @property
+    def measured(self) -> dict[str, Any]:
+        """What a step was timed on, for `step_measured`."""
+        sizes = {name: int(getattr(self.layout, name)[0]) for name in TRAINING_SIZES}
+        levels = {
+            "sharding": SHARDING[int(self.layout.sharding[0])],
+            "recompute": RECOMPUTE[int(self.layout.recompute[0])],
+        }
+        return {"device": self.device, "shape": self.shape, "layout": sizes | levels}
 
 
 def under_way(
@@ -73,7 +84,7 @@ def under_way(
     device = catalog.devices[shape.device]
     spec = training_spec(job, arch, device, shape)
     fits = np.asarray(training_memory(arch, spec, layout, device.family).total) <= usable_bytes(device, shape)
-    rate = inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s)
+    rate = inter_node_rate(shape, catalog, scenario.hardware.assume_inter_node_bytes_per_s)
     machine = training_machine(device, shape, job, arch, catalog, rate)
     seconds = np.where(fits, predicted_step_s(arch, spec, layout, machine), np.inf)
     if not np.isfinite(seconds).any():
@@ -122,7 +133,7 @@ def _as_given(legal: Layout, given: GivenLayout) -> NDArray[np.int64]:
         "sharding": None if given.sharding is None else SHARDING.index(given.sharding),
         "recompute": None if given.recompute is None else RECOMPUTE.index(given.recompute),
     }
-    sizes = {name: getattr(given, name) for name in ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch")}
+    sizes = {name: getattr(given, name) for name in TRAINING_SIZES}
     agrees = np.ones(len(np.asarray(legal.devices)), dtype=bool)
     for name, value in {**sizes, **levels}.items():
         if value is not None:

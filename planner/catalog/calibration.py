@@ -106,12 +106,18 @@ def read_fabrics(path: Path, problems: Problems) -> dict[str, Fabric]:
     fabrics = {}
     for item in fields.items("fabrics"):
         item.what = item.text("id", required=True) or item.what
-        origin = item.origin(above)
+        facts = Facts(item.origin(above))
+        share = facts.value(item, "sustained_share", parse_fraction, "sustained_share", "sustained_share")
+        if share is not None and not 0 < share <= 1:
+            text = f"sustained_share of {item.what} must lie between 0 and 1"
+            problems.add("out-of-range", text, item.node.place, "sustained_share: 50 %")
         fabrics[item.what] = Fabric(
             id=item.what,
             title=item.text("title", required=True),
             rdma=item.text("rdma", required=True, among=("full", "partial", "no")),
-            provenance=origin.provenance,
+            sustained_share=1.0 if share is None else share,
+            provenance=facts.origin.provenance,
+            facts=facts.found,
         )
         item.done()
     fields.done()

@@ -31,6 +31,7 @@ from planner.estimate.frameworks import runs_on
 from planner.estimate.layout import Layout
 from planner.estimate.resolve import (
     host_bytes_per_device,
+    step_measured,
     training_machine,
     training_spec,
     usable_bytes,
@@ -115,6 +116,10 @@ class AllocationCheck:
         spec = training_spec(job, self.arch)
         return self.memo.of(key, lambda: training_memory(self.arch, spec, layout_of(split, devices), family))
 
+    def _margins(self, job: TrainingJob, facts: OfferFacts) -> Margins:
+        measured = step_measured(job, facts.shape, self.under_way)
+        return margins_on(job, self.arch, facts.device, self.catalog, measured)
+
     def way(self, job: TrainingJob, split: TrainingLayout, nodes: int, facts: OfferFacts, margins: Margins) -> Way:
         """One job on so many shapes, worked out once for a split.
 
@@ -193,8 +198,7 @@ class AllocationCheck:
             yield Finding("not-allowed", f"{job.name}: {facts.device.id} has no {job.precision}")
             return
         layout = layout_of(row["layout"], per_job * facts.shape.devices)
-        ratio = ratio_on(self.under_way, facts.device.id)
-        margins = margins_on(job, self.arch, facts.device, self.catalog, ratio)
+        margins = self._margins(job, facts)
         if facts.shape.max_shapes_per_job is not None and per_job > facts.shape.max_shapes_per_job:
             most = facts.shape.max_shapes_per_job
             yield Finding("limit-exceeded", f"{job.name}: {facts.shape.id} connects up to {most} to one job")
@@ -252,8 +256,7 @@ class AllocationCheck:
 
     def _part(self, job: TrainingJob, row: TrainingAllocation, facts: OfferFacts) -> Part:
         """A row of a switch with the whole run on its machines."""
-        ratio = ratio_on(self.under_way, facts.device.id)
-        margins = margins_on(job, self.arch, facts.device, self.catalog, ratio)
+        ratio, margins = ratio_on(self.under_way, facts.device.id), self._margins(job, facts)
         way = self.way(job, row["layout"], row["count"] // row["jobs"], facts, margins)
         return Part(row, facts, margins, way.spec, way.mfu, way.seconds, way.busy_s, ratio)
 

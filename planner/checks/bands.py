@@ -12,6 +12,7 @@ from planner.architecture.model import Architecture
 from planner.catalog.model import Band, Catalog, Device
 from planner.checks.findings import Finding, cell_findings, proven_microusd
 from planner.equations.bands import band_quantile, lognormal_p90
+from planner.estimate.bands import StepMeasured
 from planner.estimate.resolve import measured_mfu
 from planner.scenario.schema import DEFAULT_ESTIMATOR, TrainingJob
 
@@ -56,7 +57,9 @@ class Margins(NamedTuple):
     erring: float = 1.0  # what times are multiplied with, where the scenario says to which quantile they err
 
 
-def margins_on(job: TrainingJob, arch: Architecture, device: Device, catalog: Catalog, ratio: float | None) -> Margins:
+def margins_on(
+    job: TrainingJob, arch: Architecture, device: Device, catalog: Catalog, measured: StepMeasured
+) -> Margins:
     """The margins of a job on a device.
 
     Parameters
@@ -69,21 +72,21 @@ def margins_on(job: TrainingJob, arch: Architecture, device: Device, catalog: Ca
         What it runs on.
     catalog
         The error bands of each family of devices, and the error of the rule of thumb.
-    ratio
-        Measured over predicted step time on such devices: times then have no band. None = nothing was measured.
+    measured
+        Whether a step was timed on such devices: in the layout that the job is held to times have no band.
     """
     tier = "rule" if not arch.layers else DEFAULT_ESTIMATOR if job.tier == "measured" else job.tier
     tier = tier if measured_mfu(device, job.mfu) is None else "measured"
     family = catalog.training_families.get(device.family)
     kind = "tuning" if job.lora is not None else "experts" if arch.is_moe else "dense"
     time: ErrorCells | None = None
-    tag = "measured" if ratio is not None or tier == "measured" else ""
-    if ratio is None and tier == "analytic" and family:
-        band = family.time_band_of(device.id, kind)
-        time, tag = error_cells(band), band.tag
-    if ratio is None and tier == "rule":
+    tag = "measured" if measured or tier == "measured" else ""
+    if measured != "same" and tier == "analytic" and family:
+        band = catalog.time_band_corrected(device, kind) if measured else family.time_band_of(device.id, kind)
+        time, tag = error_cells(band) if band else None, tag or (band.tag if band else "")
+    if measured != "same" and tier == "rule":
         time = _rule(catalog, device.family)
-        tag = "" if time is None else "calibrated" if time["rows"] else "unfitted"
+        tag = tag or ("" if time is None else "calibrated" if time["rows"] else "unfitted")
     memory = error_cells(family.memory_band_of(kind)) if family else None
     erring = 1.0
     if job.errors_share is not None:

@@ -102,7 +102,7 @@ def _least(
         size = row["devices"] // jobs if "jobs" in row else row["devices_per_replica"]
         machines = -(-size // shape.devices)
         count = machines * jobs if "jobs" in row else -(-row["devices"] // shape.devices)
-        rate = inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s)
+        rate = inter_node_rate(shape, catalog, scenario.hardware.assume_inter_node_bytes_per_s)
         if machines > 1 and rate is None and not joined:
             continue
         if shape.max_shapes_per_job is not None and machines > shape.max_shapes_per_job:

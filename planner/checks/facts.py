@@ -100,7 +100,7 @@ def facts_of_offer(identifier: str, scenario: Scenario, catalog: Catalog) -> Off
         if len(found) != 1:
             return None
         offer, shape = found[0], catalog.shapes[found[0].shape]
-    rate = inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s)
+    rate = inter_node_rate(shape, catalog, scenario.hardware.assume_inter_node_bytes_per_s)
     bill = bill_of(offer, catalog, scenario.hardware)
     return OfferFacts(offer, shape, catalog.devices[shape.device], owned, rate, bill, grid, drawn_w)
 
@@ -148,7 +148,7 @@ def _reserved(row: Place, scenario: Scenario, catalog: Catalog) -> OfferFacts | 
         price_microusd_per_hour=0,
         provenance=Provenance(source="contracts of the plan", as_of="", status="user"),
     )
-    rate = inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s)
+    rate = inter_node_rate(shape, catalog, scenario.hardware.assume_inter_node_bytes_per_s)
     return OfferFacts(offer, shape, catalog.devices[shape.device], None, rate)
 
 

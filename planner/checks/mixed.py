@@ -29,7 +29,7 @@ from planner.estimate.bill import billed_hours
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.mixed import gradient_bytes
-from planner.estimate.resolve import batch_bounds, sequence_length_of, training_machine, training_spec
+from planner.estimate.resolve import batch_bounds, sequence_length_of, step_measured, training_machine, training_spec
 from planner.estimate.training import training_time
 from planner.estimate.training_spec import TrainingSpec
 from planner.scenario.schema import Scenario, TrainingJob
@@ -147,7 +147,8 @@ class MixCheck:
 
     def _group(self, row: TrainingAllocation, facts: OfferFacts) -> _Group:
         ratio = ratio_on(self.under_way, facts.device.id)
-        margins = margins_on(self.job, self.arch, facts.device, self.catalog, ratio)
+        measured = step_measured(self.job, facts.shape, self.under_way)
+        margins = margins_on(self.job, self.arch, facts.device, self.catalog, measured)
         spot = self.scenario.hardware.spot if facts.offer.price_model == "spot" else None
         spec = training_spec(self.job, self.arch, facts.device, facts.shape, ratio, spot, margins.erring)
         machine = training_machine(

@@ -20,10 +20,9 @@ from planner.checks.facts import OfferFacts, facts_of_offer, facts_of_row
 from planner.checks.findings import Finding, cell_findings, proven_microusd
 from planner.checks.layout import serving_layout_findings, training_layout_findings
 from planner.checks.serving import Copy, planned_micro_per_s
-from planner.checks.under_way import ratio_on
 from planner.estimate.bands import ErrorBand
 from planner.estimate.market import cap_name
-from planner.estimate.resolve import band_on, usable_bytes
+from planner.estimate.resolve import band_on, step_measured, usable_bytes
 from planner.estimate.resolve_serving import bucket_demands, fleet_levels
 from planner.estimate.serving_fleet import WHOLE
 from planner.scenario.load import with_settings
@@ -114,7 +113,7 @@ def training_way(
     if nodes > 1 and facts.inter_node_bytes_per_s is None:
         return Finding("network-unknown", f"{job.name}: {offer} may run only what fits one shape")
 
-    margins = margins_on(job, arch, facts.device, check.catalog, ratio_on(check.under_way, facts.device.id))
+    margins = margins_on(job, arch, facts.device, check.catalog, step_measured(job, facts.shape, check.under_way))
     needed = float(check.memory(job, split, devices, facts.device.family).total) * margins.memory
     if needed > usable_bytes(facts.device, facts.shape) * (1 + 1e-12):
         return Finding("does-not-fit", f"{job.name}: {offer} as another way needs {needed:.6g} B")
@@ -161,8 +160,8 @@ def _ties(
 
 
 def _band(check: AllocationCheck, job: TrainingJob, facts: OfferFacts) -> ErrorBand:
-    calibrated = ratio_on(check.under_way, facts.device.id) is not None
-    return band_on(job, check.arch, facts.device, check.catalog, calibrated=calibrated)
+    measured = step_measured(job, facts.shape, check.under_way)
+    return band_on(job, check.arch, facts.device, check.catalog, measured=measured)
 
 
 def _logs(band: Band | None) -> tuple[float, float, float]:

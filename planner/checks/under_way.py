@@ -82,7 +82,7 @@ def under_way_findings(
     spec = training_spec(job, arch, device, shape)
     if float(training_memory(arch, spec, layout, device.family).total) > usable_bytes(device, shape):
         yield Finding("does-not-fit", f"{job.name}: the run under way does not fit {device.id}")
-    rate = inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s)
+    rate = inter_node_rate(shape, catalog, scenario.hardware.assume_inter_node_bytes_per_s)
     machine = training_machine(device, shape, job, arch, catalog, rate)
     predicted_s = float(predicted_step_s(arch, spec, layout, machine))
     cells = {

@@ -1,19 +1,21 @@
 """Which error a prediction of training carries, and what it takes to hold with some confidence.
 
 The analytic tier has the band of its device family, the rule tier that of published budgets of whole runs; a speed
-that the user measured has none: what is known is not estimated. A step time measured on a run under way takes the
-error of its family with it, since errors within a family go together. Memory is estimated the same way in every
+that the user measured has none: what is known is not estimated. A step time measured on a run under way takes with it
+what a device's errors have in common, and leaves what layouts differ by. Memory is estimated the same way in every
 tier, so that it always has the band of the family.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 from planner.carriers import dataclass
 from planner.catalog.model import Band, Catalog, Device, RuleError
 from planner.equations.bands import band_quantile, lognormal_p90
 
+StepMeasured = Literal["", "another", "same"]  # nowhere; in another layout or machine; as the job is held to
 MEDIAN = 0.5  # the confidence at which a prediction holds as often as not
 
 
@@ -56,7 +58,7 @@ def kind_of_job(*, experts: bool, adapters: bool) -> str:
 
 
 def error_band(
-    catalog: Catalog, device: Device, tier: str, *, kind: str = "dense", calibrated: bool = False
+    catalog: Catalog, device: Device, tier: str, *, kind: str = "dense", measured: StepMeasured = ""
 ) -> ErrorBand:
     """The band of a prediction for a device by a tier.
 
@@ -70,25 +72,24 @@ def error_band(
         rule, analytic or measured.
     kind
         Of the job, see `kind_of_job`.
-    calibrated
-        The prediction was scaled by a step time measured on such devices.
+    measured
+        The prediction was scaled by a step time measured on such devices: nothing is left open in the same layout.
     """
     family = device.family
     known = catalog.training_families.get(family)
     time = None
     if tier == "analytic" and known is not None:
-        time = known.time_band_of(device.id, kind)
+        time = catalog.time_band_corrected(device, kind) if measured else known.time_band_of(device.id, kind)
     elif tier == "rule":
         time = rule_band(catalog.rule_error, family)
-    measured = calibrated or tier == "measured"
     return ErrorBand(
         tier=tier,
         family=family,
         constants_id=known.constants_id if known and tier == "analytic" else "",
         inherited_from=known.inherited_from if known else "",
-        time=None if calibrated else time,
+        time=None if measured == "same" else time,
         memory=known.memory_band_of(kind) if known else None,
-        tag="measured" if measured else time.tag if time else "",
+        tag="measured" if measured or tier == "measured" else time.tag if time else "",
     )
 
 

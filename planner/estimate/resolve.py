@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Device, Shape
 from planner.equations.memory import usable_memory_bytes
 from planner.equations.rules import optimizer_steps, tokens_per_step
-from planner.estimate.bands import ErrorBand, error_band, kind_of_job
+from planner.estimate.bands import ErrorBand, StepMeasured, error_band, kind_of_job
 from planner.estimate.device_constants import fitted_on, step_constants
 from planner.estimate.engines import engine_rules
 from planner.estimate.frameworks import COUNTS_AS, named_framework
@@ -27,6 +28,7 @@ from planner.estimate.resolve_run import run_spec
 from planner.estimate.serving import ServingPeaks, serving_peaks
 from planner.estimate.training import training_time
 from planner.estimate.training_spec import TrainingSpec
+from planner.scenario.layout_pin import TRAINING_SIZES
 from planner.scenario.schema import DEFAULT_ESTIMATOR, Spot, TrainingJob
 
 DEFAULT_SEQUENCE_LENGTH = 4096
@@ -166,7 +168,7 @@ def tier_on(job: TrainingJob, arch: Architecture, device: Device) -> str:
 
 
 def band_on(
-    job: TrainingJob, arch: Architecture, device: Device, catalog: Catalog, *, calibrated: bool = False
+    job: TrainingJob, arch: Architecture, device: Device, catalog: Catalog, *, measured: StepMeasured = ""
 ) -> ErrorBand:
     """The error band of a job on a device.
 
@@ -182,16 +184,16 @@ def band_on(
         What it runs on.
     catalog
         Holds the bands of the families and the error of the rule.
-    calibrated
-        A step time was measured on such devices: times have no band then.
+    measured
+        Whether a step was timed on such devices, see `step_measured`.
     """
     kind = kind_of_job(experts=arch.is_moe, adapters=job.lora is not None)
-    band = error_band(catalog, device, tier_on(job, arch, device), kind=kind, calibrated=calibrated)
+    band = error_band(catalog, device, tier_on(job, arch, device), kind=kind, measured=measured)
     return band if job.errors_share is None else replace(band, time=None)
 
 
 def errors_ratio(
-    job: TrainingJob, arch: Architecture, device: Device, catalog: Catalog, *, calibrated: bool = False
+    job: TrainingJob, arch: Architecture, device: Device, catalog: Catalog, *, measured: StepMeasured = ""
 ) -> float:
     """What times on a device are multiplied with where the scenario says to which quantile they err; else 1.
 
@@ -205,14 +207,33 @@ def errors_ratio(
         What it runs on.
     catalog
         Holds the bands of the families and the error of the rule.
-    calibrated
-        A step time was measured on such devices: times do not err then.
+    measured
+        Whether a step was timed on such devices, see `step_measured`.
     """
     if job.errors_share is None:
         return 1.0
     kind = kind_of_job(experts=arch.is_moe, adapters=job.lora is not None)
-    band = error_band(catalog, device, tier_on(job, arch, device), kind=kind, calibrated=calibrated)
+    band = error_band(catalog, device, tier_on(job, arch, device), kind=kind, measured=measured)
     return band.time_margin(job.errors_share)
+
+
+def step_measured(job: TrainingJob, shape: Shape, run: Mapping[str, Any] | None) -> StepMeasured:
+    """Whether a step was timed on the devices of a shape, and in the very layout that the job is held to.
+
+    Parameters
+    ----------
+    job
+        What its `layout` leaves open may be chosen otherwise than it was.
+    shape
+        The machine that the job may run on.
+    run
+        Device, shape and layout that the step was timed on; None = none was.
+    """
+    if run is None or run["device"] != shape.device:
+        return ""
+    fixed, names = job.layout, (*TRAINING_SIZES, "sharding", "recompute")
+    held = fixed is not None and all(getattr(fixed, name) == (run["layout"][name],) for name in names)
+    return "same" if held and run["shape"] == shape.id else "another"
 
 
 def measured_mfu(device: Device, mfu: Mapping[str, float]) -> float | None:
@@ -341,10 +362,23 @@ def host_bytes_per_device(shape: Shape) -> float | None:
     return None if shape.host_memory_bytes is None else HOST_MEMORY_SHARE * shape.host_memory_bytes / shape.devices
 
 
-def inter_node_rate(shape: Shape, assumed_bytes_per_s_per_shape: float | None) -> float | None:
-    """Inter-node bandwidth of one device: the shape's fact, else what the scenario assumes.  [B/s]"""
+def inter_node_rate(shape: Shape, catalog: Catalog, assumed_bytes_per_s_per_shape: float | None) -> float | None:
+    """Inter-node bandwidth of one device that steps are predicted with.  [B/s]
+
+    The constants are of networks with RDMA: of a published rate there counts what the fabric sustains beside those.
+
+    Parameters
+    ----------
+    shape
+        Its published rate, where one is known, and its kind of network.
+    catalog
+        Holds the fabrics.
+    assumed_bytes_per_s_per_shape
+        What the scenario says of networks that are not known; it counts as said.  [B/s]
+    """
     if shape.inter_node_bytes_per_s_per_device is not None:
-        return shape.inter_node_bytes_per_s_per_device
+        fabric = catalog.fabrics.get(shape.network_kind)
+        return shape.inter_node_bytes_per_s_per_device * (fabric.sustained_share if fabric else 1.0)
     if assumed_bytes_per_s_per_shape is None or shape.kind in ("mig", "share"):
         return None
     return assumed_bytes_per_s_per_shape / shape.devices

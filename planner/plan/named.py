@@ -366,7 +366,7 @@ def _alone(candidates: Candidates, index: int) -> bool:
     shape = find_shape(candidates.catalog, owned.shape)
     if owned.count == 1 or shape.kind in ("mig", "share"):  # parts of a device join over no network
         return False
-    return inter_node_rate(shape, scenario.hardware.assume_inter_node_bytes_per_s) is None
+    return inter_node_rate(shape, candidates.catalog, scenario.hardware.assume_inter_node_bytes_per_s) is None
 
 
 def fleets_kept_out(candidates: Candidates, index: int) -> list[str]:
@@ -462,7 +462,7 @@ def network_warnings(candidates: Candidates) -> Iterator[str]:
                 device_matches(candidates.catalog.devices[candidates.catalog.shapes[offer.shape].device], pattern)
                 for pattern in patterns
             )
-            and inter_node_rate(candidates.catalog.shapes[offer.shape], None) is None
+            and candidates.catalog.shapes[offer.shape].inter_node_bytes_per_s_per_device is None
         }
     )
     if shapes:

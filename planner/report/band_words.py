@@ -72,6 +72,9 @@ def known_from(row: TrainingAllocation) -> str:
         if _measured(row):
             return f"{head}: {'your own figure' if band['tier'] == 'measured' else 'scaled by what you measured'}"
         return f"{head}: times have no band: errors says how far they err, or nothing is known of it"
+    if _measured(row):
+        least, most = (number(time[end] / time["p50"], 3) for end in ("p10", "p90"))
+        return f"{head}: scaled by what you measured; another layout or machine may take {least} to {most} of that"
     if band["inherited_from"] and band["tier"] == "analytic":
         head += f" (constants of {band['inherited_from']}, band widened)"
     if band["tier"] == "analytic" and not time["rows"]:

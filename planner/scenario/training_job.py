@@ -202,7 +202,9 @@ class TrainingJob(Part):
     )
     progress_tokens: Tokens | None = Field(None, alias="progress", description="trained already, all epochs together")
     step_time: Annotated[StepTime | None, BeforeValidator(step_time_branch)] = Field(
-        None, description="time of one step as measured on a run under way; all predictions of the job are scaled to it"
+        None,
+        description="time of one step as measured on a run under way; all predictions of the job are scaled to it, "
+        "and keep their band where machine or layout differ",
     )
     after: OneOrMany[Name] | None = Field(
         None, description="jobs that must be finished before this one starts (wants periods)"

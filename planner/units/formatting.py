@@ -12,7 +12,7 @@ from planner.units.dimensions import MICRO
 
 _BYTE_STEPS = (("PB", 10**15), ("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3), ("B", 1))
 _COUNT_STEPS = (("T", 10**12), ("B", 10**9), ("M", 10**6), ("k", 10**3), ("", 1))
-_TIME_STEPS = (("days", 86400), ("h", 3600), ("min", 60), ("s", 1))
+_TIME_STEPS = (("days", 86400), ("h", 3600), ("min", 60), ("s", 1), ("ms", Fraction(1, 1000)))
 
 
 def format_bytes(size_bytes: float, *, exact: bool = False) -> str:
@@ -128,7 +128,7 @@ def _digits(number: float) -> str:
     return f"{Decimal(repr(rounded)):f}".removesuffix(".0")
 
 
-def _scaled(number: float, steps: tuple[tuple[str, int], ...]) -> str:
+def _scaled(number: float, steps: tuple[tuple[str, int | Fraction], ...]) -> str:
     for unit, size in steps:
         # The rounded value picks the unit, so that 999,999 is 1 M and not 1,000 k.
         if abs(float(f"{number:.3g}")) >= size:
@@ -136,14 +136,15 @@ def _scaled(number: float, steps: tuple[tuple[str, int], ...]) -> str:
     return f"{_digits(number)} {steps[-1][0]}".strip()
 
 
-def _exactly(number: float, steps: tuple[tuple[str, int], ...]) -> str:
+def _exactly(number: float, steps: tuple[tuple[str, int | Fraction], ...]) -> str:
     """The largest unit in which the shortest decimal form of a number stays short."""
     value = Fraction(Decimal(repr(number)))
     for unit, size in steps:
         text = _decimal(value / size)
         if value >= size and text and len(text) <= 22:
             return f"{text} {unit}".strip()
-    return f"{_decimal(value)} {steps[-1][0]}".strip()
+    unit, size = steps[-1]
+    return f"{_decimal(value / size)} {unit}".strip()
 
 
 def _decimal(value: Fraction) -> str:

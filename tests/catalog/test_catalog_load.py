@@ -161,6 +161,18 @@ def test_a_network_nobody_described(folder: Path) -> None:
     assert [problem.reference for problem in refused(folder)] == ["unknown-fabric"]
 
 
+def test_what_a_network_sustains_is_a_share(folder: Path) -> None:
+    head = "schema: catalog/fabrics/v1\ndefaults: {source: a page, as_of: 2026-11-21, status: seen}\nfabrics:\n"
+    for share, reference in (("0.5", ""), ("100 %", ""), ("0", "out-of-range"), ("150 %", "out-of-range")):
+        line = f"  - {{id: wire, title: Wire, rdma: 'no', sustained_share: {share}}}\n"
+        (folder / "fabrics.yaml").write_text(head + line, encoding="utf-8")
+        if not reference:
+            assert load_catalog(folder).fabrics["wire"].sustained_share == (0.5 if share == "0.5" else 1.0)
+            continue
+        (problem,) = refused(folder)
+        assert (problem.reference, problem.places[0].line) == (reference, 4)
+
+
 def test_a_folder_that_is_no_catalog(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         load_catalog(tmp_path)

@@ -307,6 +307,18 @@ def test_fleets_are_advised_looser_targets_and_told_what_the_error_band_costs(
     assert not [line for line in loose["warnings"] if "most of its" in line]
 
 
+def test_advised_targets_are_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ "tpot_p95 of 0.15000000000000002 s instead of 0.1 s"."""
+    monkeypatch.setattr(advising, "held_for_errors", lambda row, rows: None)
+    point = {"sized_by": "tpot_p95", "targets": []}
+    fleet: Any = {"name": "chat", "allocations": [{"point": point}], "demand": {"targets_s": {"tpot_p95": 0.1}}}
+    said = [(one.words, one.setting) for one in advising._sizes(fleet, 1.0)]
+    assert said == [
+        (f"chat: tpot_p95 of {looser} instead of 100 ms", f"serving.chat.slo.tpot_p95={looser}")
+        for looser in ("125 ms", "150 ms", "200 ms")
+    ]
+
+
 def test_busy_fleets_are_told_what_the_error_band_costs(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

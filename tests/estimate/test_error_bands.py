@@ -17,7 +17,7 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.offers import sites_of
 from planner.candidates.training import training_tables
 from planner.candidates.training_question import resolve_training
-from planner.catalog.model import Band, Catalog, RuleError, TrainingFamily
+from planner.catalog.model import Band, Catalog, RuleError, TrainingFamily, TrainingPart
 from planner.equations.bands import band_quantile
 from planner.estimate.bands import error_band, margin, rule_band
 from planner.estimate.binding import RESOURCE, bound_by
@@ -110,6 +110,30 @@ def test_a_margin_is_never_below_one() -> None:
     assert margin(WIDE, 0.5) == 1.0
 
 
+def timed(**changes: Any) -> dict[str, Any]:
+    """A job whose step was timed on one machine of eight, in a layout that is given whole."""
+    layout = {"dp": 8, "tp": 1, "pp": 1, "vpp": 1, "cp": 1, "ep": 1, "micro_batch": 1, "sharding": "zero-3",
+              "recompute": "none"}  # fmt: skip
+    step = {"measured": "3 s", "shape": "north/wide", "count": 1, "layout": layout}
+    same = {"layout": layout} if changes.get("layout") == "same" else {}
+    return small(step_time=step, tokens="4B", **{**changes, **same})
+
+
+def test_a_run_goes_on_as_timed_for_sure_and_in_another_layout_at_the_band() -> None:
+    """Both were told without a range, and the other one was planned to the last minute before its deadline."""
+    world, one = two_families(), {"allow": ["wide"], "quotas": [{"device": "*", "max_devices": 8}]}
+    goes_on = row_of(solved(scenario([timed(layout="same")], hardware=one), world))
+    assert (goes_on["error_band"]["time"], goes_on["error_band"]["tag"]) == (None, "measured")
+    moved = row_of(solved(scenario([timed()], hardware=one), world))
+    band = moved["error_band"]
+    assert (band["tag"], band["time"]["p90"], band["time"]["rows"]) == ("measured", 1.25, 0)
+    assert band["hours"]["at_confidence"] == pytest.approx(1.25 * moved["hours"])
+    tight = f"{1.1 * moved['hours']} h"
+    assert solved(scenario([timed(deadline=tight)], hardware=one), world)["status"] == "infeasible"
+    tight = f"{1.01 * goes_on['hours']} h"
+    assert solved(scenario([timed(layout="same", deadline=tight)], hardware=one), world)["status"] == "optimal"
+
+
 # ---- which band
 
 
@@ -120,9 +144,24 @@ def test_the_tier_decides_the_band() -> None:
     assert error_band(world, HALF, "analytic", kind="experts").time.p90 == pytest.approx(1.5)  # type: ignore[union-attr]
     assert error_band(world, HALF, "measured").time is None
     assert error_band(world, HALF, "rule").time == rule_band(RULE, "half")
-    assert error_band(world, HALF, "analytic", calibrated=True).time is None  # errors of a family go together
     for tier in ("rule", "analytic", "measured"):  # memory is estimated alike in all
         assert error_band(world, HALF, tier).memory == NARROW
+
+
+def test_a_measured_step_leaves_open_what_layouts_differ_by() -> None:
+    """Times scaled by one measured step had no error at all, in whatever layout and on whatever network."""
+    known = replace(family("half"), parts={"wide": TrainingPart(work=1.0, expert_work=1.0, bands={"dense": NARROW})})
+    tags = {"wide": "calibrated", "other": "unfitted"}
+    other, wide = device("other", family="other"), replace(WIDE, p10=0.5, p50=0.9, p90=1.8, tag="unfitted")
+    world = banded(catalog([HALF, other], [shape()]), known, family("other", wide))
+    assert {one.id: error_band(world, one, "analytic").tag for one in (HALF, other)} == tags
+    for one in (HALF, other):  # what a device has rows of, or else as much as one that has
+        band = error_band(world, one, "analytic", measured="another")
+        assert band.time == replace(NARROW, rows=0, sources=0)
+        assert band.tag == "measured"
+    same = error_band(world, other, "analytic", measured="same")
+    assert (same.time, same.tag) == (None, "measured")
+    assert error_band(world, HALF, "rule", measured="another").time == rule_band(RULE, "half")
 
 
 def test_the_rule_errs_more_where_no_run_was_published() -> None:

@@ -16,6 +16,8 @@ from planner.estimate import resolve
 from planner.scenario.schema import ServingFleet, TrainingJob
 from tests.worlds import GIB, PEAK_FLOP_PER_S, catalog, device, fleet, job, scenario, shape
 
+NO_FABRICS = catalog([device()], [shape()], [])
+
 
 def a_job(**changes: Any) -> TrainingJob:
     return scenario([{key: value for key, value in job(**changes).items() if value is not None}]).training[0]
@@ -109,11 +111,23 @@ def test_what_is_reserved_cannot_be_filled() -> None:
 
 def test_an_assumed_network_is_of_a_shape_and_never_replaces_a_fact() -> None:
     unknown = shape(devices=4, inter_node_bytes_per_s_per_device=None)
-    assert resolve.inter_node_rate(unknown, None) is None
-    assert resolve.inter_node_rate(unknown, 12e9) == 3e9
-    assert resolve.inter_node_rate(shape(devices=4), 12e9) == 1e11
+    assert resolve.inter_node_rate(unknown, NO_FABRICS, None) is None
+    assert resolve.inter_node_rate(unknown, NO_FABRICS, 12e9) == 3e9
+    assert resolve.inter_node_rate(shape(devices=4), NO_FABRICS, 12e9) == 1e11
     for kind in ("mig", "share"):  # slices of one card do not reach each other
-        assert resolve.inter_node_rate(shape(kind=kind, inter_node_bytes_per_s_per_device=None), 12e9) is None
+        part = shape(kind=kind, inter_node_bytes_per_s_per_device=None)
+        assert resolve.inter_node_rate(part, NO_FABRICS, 12e9) is None
+
+
+def test_a_network_that_no_step_was_measured_on_carries_the_share_that_it_sustains() -> None:
+    shipped = load_catalog(None)
+    assert {name for name, fabric in shipped.fabrics.items() if fabric.sustained_share < 1} == {"ethernet"}
+    plain = shape(devices=4, network_kind="ethernet")
+    assert resolve.inter_node_rate(plain, shipped, None) == 5e10
+    for measured in ("infiniband", "roce", "efa", "gpudirect-tcpx", "dcn"):
+        assert resolve.inter_node_rate(shape(devices=4, network_kind=measured), shipped, None) == 1e11
+    unknown = shape(devices=4, network_kind="ethernet", inter_node_bytes_per_s_per_device=None)
+    assert resolve.inter_node_rate(unknown, shipped, 12e9) == 3e9  # what the scenario says counts as said
 
 
 @pytest.fixture(scope="module")

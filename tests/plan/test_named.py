@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from planner import api
+from planner.catalog.load import load_catalog
 from planner.errors import InputError
 from planner.plan.document import resealed
 from planner.plan.notes.assumptions import _beyond
@@ -160,23 +161,34 @@ def test_why_not_owned_machines_that_the_dates_rule_out_names_the_dates() -> Non
         assert told["misses"] == [gone + "2026-12-11"]
 
 
+def beyond(network_kind: str, nodes: int, validity: dict[str, tuple[float, float]], parameters: float) -> list[str]:
+    """What is told of a job on machines of 8 devices and 1.6 Tbit/s, where constants stand on these sizes."""
+    box = shape("north/box", devices=8, network_kind=network_kind, inter_node_bytes_per_s_per_device=25e9)
+    families, fabrics = {"hopper": SimpleNamespace(validity=validity)}, load_catalog(None).fabrics
+    facts = SimpleNamespace(training_families=families, shapes={box.id: box}, fabrics=fabrics)
+    candidates: Any = SimpleNamespace(catalog=facts)
+    workload: Any = {"name": "a", "parameters": parameters, "demand": {"sequence_length": 4096}}
+    row: Any = {"error_band": {"tier": "analytic", "family": "hopper"}, "devices": 8 * nodes, "jobs": 1,
+                "device": "h200", "shape": "north/box", "count": nodes}  # fmt: skip
+    return list(_beyond(candidates, workload, row))
+
+
 @pytest.mark.parametrize(("parameters", "outside"), [(671.02e9, False), (677e9, False), (700e9, True), (125e6, False)])
 def test_what_lies_a_hundredth_outside_the_measurements_is_no_warning(parameters: float, outside: bool) -> None:
     """ "671 B parameters (126 M to 671 B)" is read by nobody."""
-    candidates: Any = SimpleNamespace(catalog=SimpleNamespace(training_families={
-        "hopper": SimpleNamespace(validity={"parameters": (126e6, 671e9)})}))  # fmt: skip
-    workload: Any = {"name": "a", "parameters": parameters, "demand": {"sequence_length": 4096}}
-    row: Any = {"error_band": {"tier": "analytic", "family": "hopper"}, "devices": 8, "jobs": 1, "device": "h200"}
-    assert bool(list(_beyond(candidates, workload, row))) == outside
+    assert bool(beyond("infiniband", 1, {"parameters": (126e6, 671e9)}, parameters)) == outside
+
+
+@pytest.mark.parametrize(("kind", "nodes", "told"), [("ethernet", 2, True), ("ethernet", 1, False), ("roce", 2, False)])
+def test_a_network_that_no_step_was_measured_on_is_told_where_machines_talk(kind: str, nodes: int, told: bool) -> None:
+    lines = beyond(kind, nodes, {}, 8e9)
+    assert bool(lines) == told
+    assert not told or "Ethernet of the host between machines (50 % of 1,600 Gbit/s a machine are counted)" in lines[0]
 
 
 def test_where_one_size_was_measured_it_stands_once() -> None:
     """ "70.6 B parameters (8.03 B to 8.03 B)"."""
-    candidates: Any = SimpleNamespace(catalog=SimpleNamespace(training_families={
-        "cdna3": SimpleNamespace(validity={"parameters": (8.03e9, 8.03e9)})}))  # fmt: skip
-    workload: Any = {"name": "a", "parameters": 70.6e9, "demand": {"sequence_length": 4096}}
-    row: Any = {"error_band": {"tier": "analytic", "family": "cdna3"}, "devices": 8, "jobs": 1, "device": "mi300x"}
-    (line,) = _beyond(candidates, workload, row)
+    (line,) = beyond("infiniband", 1, {"parameters": (8.03e9, 8.03e9)}, 70.6e9)
     assert "70.6 B parameters (8.03 B);" in line
 
 

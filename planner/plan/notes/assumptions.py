@@ -31,7 +31,7 @@ from planner.plan.notes.run import run_assumptions
 from planner.plan.notes.serving import published_rates, serving_assumptions, serving_warnings
 from planner.plan.rows.given import given_assumptions
 from planner.plan.rows.mixed import mix_assumptions
-from planner.units import format_count
+from planner.units import format_count, format_percent
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import BoughtParts
@@ -342,6 +342,11 @@ def _beyond(candidates: Candidates, workload: TrainingWorkload, row: TrainingAll
         if not low * (1 - NEAR) <= value <= high * (1 + NEAR):
             ends = dict.fromkeys((format_count(low), format_count(high)))  # one where a single size was measured
             outside.append(f"{format_count(value)} {noun} ({' to '.join(ends)})")
+    shape = candidates.catalog.shapes[row["shape"]]
+    published, fabric = shape.inter_node_bytes_per_s_per_device, candidates.catalog.fabrics.get(shape.network_kind)
+    if published and fabric and fabric.sustained_share < 1 and row["count"] > row["jobs"]:
+        counted = f"{format_percent(fabric.sustained_share)} of {8e-9 * published * shape.devices:,.4g} Gbit/s"
+        outside.append(f"{fabric.title} between machines ({counted} a machine are counted)")
     if outside:
         yield (
             f"{workload['name']} on {row['device']} lies outside the measurements behind its constants: "

@@ -136,7 +136,7 @@ def _cost(row: Allocation, offer: Offer, candidates: Candidates, *, joined: bool
     else:
         nodes = -(-(row["devices"] // row["jobs"]) // shape.devices)
         count = nodes * row["jobs"]
-    if nodes > 1 and not joined and inter_node_rate(shape, hardware.assume_inter_node_bytes_per_s) is None:
+    if nodes > 1 and not joined and inter_node_rate(shape, catalog, hardware.assume_inter_node_bytes_per_s) is None:
         return None
     if nodes > (shape.max_shapes_per_job or nodes) or count > (offer.max_shapes or count):
         return None
