@@ -168,8 +168,8 @@ def beyond(network_kind: str, nodes: int, validity: dict[str, tuple[float, float
     facts = SimpleNamespace(training_families=families, shapes={box.id: box}, fabrics=fabrics)
     candidates: Any = SimpleNamespace(catalog=facts)
     workload: Any = {"name": "a", "parameters": parameters, "demand": {"sequence_length": 4096}}
-    row: Any = {"error_band": {"tier": "analytic", "family": "hopper"}, "devices": 8 * nodes, "jobs": 1,
-                "device": "h200", "shape": "north/box", "count": nodes}  # fmt: skip
+    row: Any = {"error_band": {"tier": "analytic", "family": "hopper"}, "device": "h200", "shape": "north/box",
+                "devices": 8 * nodes, "jobs": 1, "count": nodes, "layout": {"pp": 16, "cp": 1, "ep": 1}}  # fmt: skip
     return list(_beyond(candidates, workload, row))
 
 
@@ -184,6 +184,13 @@ def test_a_network_that_no_step_was_measured_on_is_told_where_machines_talk(kind
     lines = beyond(kind, nodes, {}, 8e9)
     assert bool(lines) == told
     assert not told or "Ethernet of the host between machines (50 % of 1,600 Gbit/s a machine are counted)" in lines[0]
+
+
+def test_a_split_that_no_step_was_measured_in_is_told() -> None:
+    """Llama 3.1 405B on H100 in 64 stages, where rows have up to 8."""
+    (line,) = beyond("infiniband", 1, {"pp": (1, 8), "cp": (1, 8), "ep": (1, 64)}, 8e9)
+    assert "constants: 16 pipeline stages (1 to 8);" in line
+    assert not beyond("infiniband", 1, {"pp": (1, 16)}, 8e9)
 
 
 def test_where_one_size_was_measured_it_stands_once() -> None:

@@ -335,6 +335,9 @@ def _beyond(candidates: Candidates, workload: TrainingWorkload, row: TrainingAll
         "devices": ("devices", row["devices"] / row["jobs"]),
         "parameters": ("parameters", workload["parameters"]),
         "sequence_length": ("tokens in a sequence", workload["demand"]["sequence_length"]),
+        "pp": ("pipeline stages", row["layout"]["pp"]),
+        "cp": ("ranks of context", row["layout"]["cp"]),
+        "ep": ("ranks of experts", row["layout"]["ep"]),
     }
     outside = []
     for name, (noun, value) in sizes.items():
