@@ -158,9 +158,9 @@ def open_advised(
 ) -> Any:
     """Mask of the layouts that are advised among those that some program has; all count where none has any.
 
-    On the torus of a slice of TPUs sharded data parallelism and tensor parallelism are what is advised ("How to Scale
-    Your Model", Austin et al. 2025, on training): unless the job fixes `pp`, a pipeline lies between slices, or over as
-    many chips there is nothing else.
+    On TPUs sharded data parallelism and tensor parallelism are what is advised, and data parallelism between slices
+    ("How to Scale Your Model", Austin et al. 2025, on training; MaxText's recipes); no measured row has a pipeline there.
+    Unless the job fixes `pp`, one counts only where over as many chips there is nothing else.
 
     Parameters
     ----------
@@ -182,8 +182,8 @@ def open_advised(
         mask = joined if joined.any() else mask
     if kind != "tpu" or _fixes(job, "pp"):
         return mask
-    inside = (pp > 1) & (devices <= slice_devices)
-    return mask & ~(inside & np.isin(devices, devices[mask & ~inside]))
+    piped = pp > 1
+    return mask & ~(piped & np.isin(devices, devices[mask & ~piped]))
 
 
 def adapters_can(job: TrainingJob, layout: Layout) -> Any:

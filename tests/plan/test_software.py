@@ -252,6 +252,15 @@ def test_nodes_of_other_devices_than_tpus_are_no_slices() -> None:
     assert left_open["summary"]["cost_microusd"] == named["summary"]["cost_microusd"]
 
 
+@pytest.mark.parametrize(("pinned", "stages"), [("", 1), (", layout: {pp: 2}", 2)])
+def test_a_pipeline_on_tpus_is_what_somebody_asks_for(pinned: str, stages: int) -> None:
+    """Four small slices took the place of a large one, so that two stages, which no row there has, lay between them."""
+    more = f"sequence_length: 4096, global_batch: 4M tokens{pinned}"
+    text = JOB.format(model="llama-2-7b", more=more, allow="tpu-v6e").replace("tokens: 1B", "tokens: 2T")
+    (row,) = api.solve(parse_scenario(text + "prefer: cheapest\n")).document["workloads"][0]["allocations"]
+    assert row["layout"]["pp"] == stages
+
+
 @pytest.mark.parametrize(("framework", "stage"), [("megatron", "zero-3"), ("fsdp", "zero-1"), ("deepspeed", "zero-2")])
 def test_one_device_shares_nothing_whatever_stage_is_asked_for(framework: str, stage: str) -> None:
     """The plan's own check refused a stage that the program has not, where there is nothing to share."""
