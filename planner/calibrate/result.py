@@ -315,7 +315,7 @@ def _validity(part: Sequence[Point]) -> str:
         "devices": [float(p.row.n_accel or 1) for p in part],
         "parameters": [(p.row.n_params_b or 0.0) * 1e9 for p in part if p.row.n_params_b],
         "sequence_length": [float(p.row.seq_len or 0) for p in part if p.row.seq_len],
-        **{name: [float(getattr(p.row, name)) for p in part if getattr(p.row, name)] for name in ("pp", "cp", "ep")},
+        **{name: [float(getattr(p.row, name) or 1) for p in part] for name in ("pp", "cp", "ep")},
     }
     return "{" + ", ".join(f"{k}: [{_short(min(v))}, {_short(max(v))}]" for k, v in seen.items() if v) + "}"
 
