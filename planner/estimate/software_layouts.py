@@ -159,8 +159,8 @@ def open_advised(
     """Mask of the layouts that are advised among those that some program has; all count where none has any.
 
     On TPUs sharded data parallelism and tensor parallelism are what is advised, and data parallelism between slices
-    ("How to Scale Your Model", Austin et al. 2025, on training; MaxText's recipes); no measured row has a pipeline there.
-    Unless the job fixes `pp`, one counts only where over as many chips there is nothing else.
+    ("How to Scale Your Model", Austin et al. 2025, on training; MaxText's recipes); no measured row has a pipeline
+    there. Unless the job fixes `pp`, one counts only where over as many chips there is nothing else.
 
     Parameters
     ----------

@@ -16,6 +16,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, model_validator
 
+from planner.architecture.card import stored_format
 from planner.carriers import dataclass
 from planner.errors import InputError, Problem
 from planner.scenario.fields import (
@@ -61,6 +62,7 @@ _UNKNOWN = LengthMoments.constant(0.0)
 Result = TypeVar("Result")
 _API_PRICE = re.compile(r"\$(?P<usd>\d+(?:\.\d+)?) ?/ ?1(?P<many>[kMB]) (?:(?P<kind>input|output) )?tokens")
 _MANY = {"k": 1e3, "M": 1e6, "B": 1e9}
+LOADING = (None, "vllm", "sglang", "trt-llm")  # engines that load what repositories hold; None = vllm
 Format = Literal[
     "fp32", "fp16", "bf16", "fp8", "fp8-block", "int8", "int4", "q4_0", "q4_1", "q4_k_s", "q4_k_m", "q4f16", "q5_0",
     "q8_0", "mxfp4", "nvfp4",
@@ -143,6 +145,14 @@ def _disaggregated(value: object) -> object:
     refuse("not-one-of", f"{FIELD} is {written(value)}; it must be one of auto, true, false", "write auto")
 
 
+def _published_in(model: ModelRef) -> str:
+    """The format of a model's repository; "" for 16 bits, or an unknown one, which is told later with its place."""
+    try:
+        return stored_format(model.preset, model.config)
+    except InputError:
+        return ""
+
+
 class ServingFleet(Part):
     """One fleet: a model served at a rate."""
 
@@ -158,7 +168,9 @@ class ServingFleet(Part):
         None, description="end of the error band at which latency targets must hold; left out: that of the scenario"
     )
     weights: Format = Field(
-        "bf16", description="storage format of the weights, and of the products where the device has such units"
+        "bf16",
+        description="storage format of the weights, and of the products where the device has such units; left out: the "
+        "one that the model is published in, where the engine loads what repositories hold",
     )
     kv_cache: Format = Field("bf16", description="storage format of keys and values")
     requests_per_minute: RequestsPerMinute | None = Field(None, alias="qpm", description="mean requests per minute")
@@ -291,6 +303,8 @@ class ServingFleet(Part):
             path = getattr(self, key)
             if path is not None:
                 self.__dict__[key] = from_file(path, info)
+        if "weights" not in self.model_fields_set and self.model is not None and self.engine in LOADING:
+            self.__dict__["weights"] = _published_in(self.model) or self.weights
         return self
 
     @property

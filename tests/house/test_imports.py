@@ -42,6 +42,7 @@ LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 SIDEWAYS = {
     ("architecture", "equations"): "parameter counts are equations too",
     ("traffic", "equations"): "moments and burstiness are equations too",
+    ("scenario", "architecture"): "a fleet serves what its model is published in (docs/decisions/0066-as-published.md)",
     ("scenario", "traffic"): "a fleet carries its traffic (docs/decisions/0010-traffic.md)",
     ("export", "report"): "the one escape of visible text (docs/decisions/0025-exports.md)",
 }

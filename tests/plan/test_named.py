@@ -314,8 +314,13 @@ def test_a_pattern_that_matches_nothing_names_the_nearest(pattern: str, near: st
 
 
 def test_weights_wider_than_those_that_are_published_are_told() -> None:
-    """DeepSeek-V3 without `weights` took two nodes of eight H200 in bf16, which nobody publishes; one holds its fp8."""
-    for given, told in (({}, True), ({"weights": "fp8-block"}, False), ({"weights": "fp8"}, False)):
+    """DeepSeek-V3 in bf16, which nobody publishes, takes two nodes of eight H200; one holds its fp8."""
+    for given, told in (
+        ({}, False),
+        ({"weights": "bf16"}, True),
+        ({"weights": "fp8-block"}, False),
+        ({"weights": "fp8"}, False),
+    ):
         asked = fleet(model="deepseek-v3", throughput=None, qpm=60, input_tokens=1000, output_tokens=200, **given)
         found = api.solve(scenario([], [asked], estimator="analytic", hardware={"allow": ["h200-sxm"]})).document
         lines = [one for one in found["warnings"] if "is published in fp8-block, and bf16 takes 2 times" in one]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import get_args
@@ -455,3 +456,24 @@ def test_every_limit_is_a_whole_number_of_its_unit() -> None:
     assert found["limits.budget"] == ("microusd", 3_000_000)
     assert found["limits.sites[0].power"] == ("mW", 1_500_000)
     assert found["limits.sites[0].carbon"] == ("mg", 2_000_000)
+
+
+@pytest.mark.parametrize(
+    ("model", "more", "weights"),
+    [
+        ("deepseek-v3", {}, "fp8-block"),
+        ("gpt-oss-20b", {"engine": "vllm"}, "mxfp4"),
+        ("Qwen/Qwen3-32B-FP8", {}, "fp8"),
+        ("llama-3.1-8b", {}, "bf16"),
+        ("deepseek-v3", {"weights": "bf16"}, "bf16"),
+        ("gpt-oss-20b", {"engine": "llama.cpp"}, "bf16"),  # its files are of a format that somebody chooses
+        ({"parameters": "8B"}, {}, "bf16"),
+    ],
+)
+def test_weights_that_are_left_out_are_those_that_a_model_is_published_in(
+    model: object, more: dict[str, str], weights: str
+) -> None:
+    """DeepSeek-V3 was planned in 16 bits, in which nobody has it, at three times the cost."""
+    fleet = {"name": "chat", "model": model, "qpm": 60, "input_tokens": 100, "output_tokens": 10, **more}
+    found = parse_scenario(json.dumps({"schema": "plan/v1", "name": "w", "serving": [fleet]}))
+    assert found.serving[0].weights == weights

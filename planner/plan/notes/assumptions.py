@@ -103,7 +103,8 @@ def _serving(question: ServingQuestion, workloads: Sequence[Workload], apart: bo
     if "target_load" not in given:
         yield f"{fleet.name}: replicas planned to {fleet.target_load:.0%} of what they can"
     if "weights" not in given:
-        yield f"{fleet.name}: weights {fleet.weights}"
+        why = ", as the model is published" if fleet.weights == question.stored else ""
+        yield f"{fleet.name}: weights {fleet.weights}{why}"
     published, predicted = published_rates(question, workloads)
     yield from published
     if predicted and question.tier == "analytic":
