@@ -24,6 +24,7 @@ from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog
+    from planner.estimate.recall import Recall
     from planner.plan.model.plan import PlanDocument
 
 LATER = "it is shown as far as it is proven; plan verify tells more"
@@ -158,8 +159,8 @@ def scenario_in(document: PlanDocument) -> Scenario:
     return parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
 
 
-def _verified(document: PlanDocument, catalog: Catalog) -> list[Problem]:
-    return _verify(document, catalog, load_model)
+def _verified(document: PlanDocument, catalog: Catalog, recall: Recall | None = None) -> list[Problem]:
+    return _verify(document, catalog, load_model, recall)
 
 
 def shown(document: PlanDocument, catalog: Catalog | None = None) -> tuple[PlanDocument, list[Problem]]:
@@ -211,11 +212,17 @@ def leaf_counts(document: PlanDocument) -> list[str]:
     return [", ".join(f"{number:,} {'leaf' if number == 1 else 'leaves'} {kind}" for kind, number in numbers)]
 
 
-def case_problems(document: PlanDocument, catalog: Catalog) -> list[Problem]:
-    """What is wrong with the cases of an uncertain plan; nothing for any other."""
+def case_problems(document: PlanDocument, catalog: Catalog, recall: Recall | None = None) -> list[Problem]:
+    """What is wrong with the cases of an uncertain plan; nothing for any other.
+
+    Parameters
+    ----------
+    recall
+        What the estimates answered before, as `planner.checks.verify.verify` has it.
+    """
     scenario = scenario_in(document)
     if not scenario.uncertainty and document.get("uncertainty") is None:
         return []
     from planner.checks.uncertain import uncertainty_problems
 
-    return uncertainty_problems(document, scenario, lambda plan: _verified(plan, catalog))
+    return uncertainty_problems(document, scenario, lambda plan: _verified(plan, catalog, recall))

@@ -271,7 +271,7 @@ class Session:
             lambda: (
                 _verify(document, catalog, load_model, self.candidates.recall)
                 + (standing_of(document, self.ways).problems if self._stands(document) else [])
-                + (case_problems(document, catalog) if scenario.uncertainty else [])
+                + (case_problems(document, catalog, self.candidates.recall) if scenario.uncertainty else [])
             )
         )
         if problems:

@@ -63,11 +63,17 @@ class Around:
         return True
 
 
-def said_of(around: Around) -> tuple[object, ...]:
-    """What a search reads of the scenario as a whole: all but its budget, which is a limit of the program alone."""
+def said_of(around: Around, *, discounts: bool = True) -> tuple[object, ...]:
+    """What a search reads of the scenario as a whole: all but its budget, which is a limit of the program alone.
+
+    Parameters
+    ----------
+    discounts
+        Without them: where the markets that they make are held against each other.
+    """
     scenario = around.scenario
     return (
-        scenario.hardware,
+        scenario.hardware if discounts else scenario.hardware.model_copy(update={"discounts": ()}),
         scenario.limits.model_copy(update={"budget_microusd": None}),
         scenario.objective,
         scenario.horizon_s,

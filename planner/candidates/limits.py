@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,9 +32,8 @@ class Window:
     end_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnFacts:
-    """What a limit may ask of a column."""
+class ColumnFacts(NamedTuple):
+    """What a limit may ask of a column; thousands are made for a question, in a tenth of a dataclass's time."""
 
     task: int
     site: Site

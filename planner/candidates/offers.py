@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import TypeVar
 
 from planner.candidates.ledger import Ledger
 from planner.candidates.sellers import demand_sold, is_seller, with_promise
@@ -22,6 +23,7 @@ from planner.scenario.owned import Owned
 from planner.scenario.schema import Hardware, Quota, Scenario, SiteLimit
 from planner.scenario.terms import RENTED
 
+Figure = TypeVar("Figure")
 OWNED = "owned"
 HOST_DEVICES = 8  # GPUs of one host with switches between them: HGX boards
 FABRIC_BYTES_PER_S = 100e9 / 8  # of each device, one way, from which on guides stretch a replica over machines
@@ -308,6 +310,12 @@ def names_on(sites: Iterable[Site]) -> set[str]:
         found.add(site.device.id)
         found.add(provider_key(site.offer.provider) if site.owned is None else owned_key(site.owned))
     return found
+
+
+def of_sites(sites: Sequence[Site], value: Callable[[Site], Figure]) -> list[Figure]:
+    """Something of each of thousands of sites, asked of each of some hundred different ones once."""
+    known = {id(site): value(site) for site in {id(site): site for site in sites}.values()}
+    return [known[id(site)] for site in sites]
 
 
 def group_by_physics(sites: Iterable[Site], *, host_memory: bool = False) -> list[list[Site]]:

@@ -47,7 +47,9 @@ def at_other_prices(before: Evaluated, workload: Workload, around: Around, marke
     assert isinstance(before.median, TrainingTable)
     if table.late is not None or before.median.late is not None:  # whether a switch pays depends on prices
         return None
-    if around.pools or before.around.pools or around.plainer is not None or said_of(around) != said_of(before.around):
+    if around.pools or before.around.pools or around.plainer is not None:
+        return None
+    if said_of(around, discounts=False) != said_of(before.around, discounts=False):
         return None
     if workload.data is not None and data_sets(around.scenario) != data_sets(before.around.scenario):
         return None

@@ -19,6 +19,7 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.limits import ColumnFacts, Window, joint_rows
 from planner.candidates.machines import carbon_mg_per_hour
 from planner.candidates.mixed_space import MixSpace
+from planner.candidates.offers import of_sites
 from planner.candidates.other_prices import at_other_prices
 from planner.candidates.patience import Patience, Spent, endless
 from planner.candidates.plainer import Plainer
@@ -28,7 +29,7 @@ from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.candidates.serving_question import Mixes
 from planner.candidates.shared_nodes import SharedNodes, node_rows, with_shared_nodes
 from planner.candidates.slots import Ways
-from planner.candidates.ties import most_tolerance_microusd, plain_serving, plain_training
+from planner.candidates.ties import is_undated, most_tolerance_microusd, plain_serving, plain_training
 from planner.candidates.timetable import Timetable, timetable
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
@@ -409,12 +410,12 @@ def _facts_of(task: int, table: Table, catalog: Catalog) -> list[ColumnFacts]:
         hours = (table.finish_s / 3600.0).tolist()
     else:
         hours = [table.hours(row) for row in range(len(table))]
-    per_hour = {id(site): carbon_mg_per_hour(site, catalog) for site in table.sites}
+    per_hour = of_sites(table.sites, lambda site: carbon_mg_per_hour(site, catalog))
     facts = [
-        ColumnFacts(
-            task=task, site=site, nodes=nodes, cost_microusd=cost, carbon_mg=round(per_hour[id(site)] * nodes * run)
+        ColumnFacts(task, site, nodes, cost, round(per_hour * nodes * run))
+        for site, per_hour, nodes, cost, run in zip(
+            table.sites, per_hour, table.nodes.tolist(), table.cost_microusd, hours
         )
-        for site, nodes, cost, run in zip(table.sites, table.nodes.tolist(), table.cost_microusd, hours)
     ]
     if isinstance(table, TrainingTable):
         for row, mixed in table.mixes.items():
@@ -435,21 +436,14 @@ def _switched_facts(whole: ColumnFacts, table: TrainingTable, switch: Switch, ca
         )
         for (site, nodes), cost, hours in zip(switch.rented(table), switch.cost_microusd, switch.hours)
     )
-    return replace(whole, carbon_mg=sum(phase.carbon_mg for phase in phases), phases=phases)
+    return whole._replace(carbon_mg=sum(phase.carbon_mg for phase in phases), phases=phases)
 
 
 def _mixed_facts(whole: ColumnFacts, mixed: Mixed) -> ColumnFacts:
     groups = tuple(
-        ColumnFacts(
-            task=whole.task,
-            site=group.site,
-            nodes=group.nodes,
-            cost_microusd=group.cost_microusd,
-            carbon_mg=group.carbon_mg,
-        )
-        for group in mixed.groups
+        ColumnFacts(whole.task, group.site, group.nodes, group.cost_microusd, group.carbon_mg) for group in mixed.groups
     )
-    return replace(whole, carbon_mg=sum(group.carbon_mg for group in groups), groups=groups)
+    return whole._replace(carbon_mg=sum(group.carbon_mg for group in groups), groups=groups)
 
 
 def _task(workload: TrainingJob | ServingFleet, table: Table, first: int, stop: int) -> Task:
@@ -489,24 +483,32 @@ def _assemble(
         for task, table in zip(tasks, tables.values())
     ]
     role = _of_fleets(tables, "role")
+    sites, nodes = [fact.site for fact in facts], np.concatenate([part.nodes for part in units])
+    offers = of_sites(sites, lambda site: site.offer.id)
+    devices = nodes * np.array(of_sites(sites, lambda site: site.shape.devices), dtype=np.int64)
+    undated = devices * np.array(of_sites(sites, lambda site: is_undated(site.offer)), dtype=np.int64)
+    for column in [number for number, fact in enumerate(facts) if fact.groups or fact.phases]:
+        several = facts[column]
+        devices[column], undated[column] = several.devices, several.undated
+        offers[column] = " + ".join(part.site.offer.id for part in several.parts)
     starts_s = {job.name: job.start_s for job in scenario.training}
     return Program(
         tasks=tuple(tasks),
         cost_microusd=np.array([cost for part in units for cost in part.cost_microusd], dtype=np.int64),
         finish_s=np.concatenate([part.finish_s + starts_s.get(task.name, 0.0) for task, part in zip(tasks, units)]),
         carbon_mg=np.array([fact.carbon_mg for fact in facts], dtype=np.int64),
-        nodes=np.concatenate([part.nodes for part in units]),
+        nodes=nodes,
         replicas=np.concatenate([part.replicas for part in units]),
         capacity_micro_per_s=_padded([part.capacity_micro_per_s for part in units]),
         max_units=np.concatenate([part.max_units for part in units]),
-        spot=np.array([fact.site.spot for fact in facts], dtype=np.int64),
-        devices=np.array([fact.devices for fact in facts], dtype=np.int64),
+        spot=np.array(of_sites(sites, lambda site: site.spot), dtype=np.int64),
+        devices=devices,
         pipelined=np.concatenate([_pipelined(table) for table in tables.values()]),
         plain=np.concatenate([_plain(table) for table in tables.values()]),
-        undated=np.array([fact.undated for fact in facts], dtype=np.int64),
+        undated=undated,
         bounded=np.concatenate([_bounded(table) for table in tables.values()]),
-        provider=_ranks([fact.site.offer.provider for fact in facts]),
-        offer=_ranks([" + ".join(part.site.offer.id for part in fact.parts) for fact in facts]),
+        provider=_ranks(of_sites(sites, lambda site: site.offer.provider)),
+        offer=_ranks(offers),
         rows=rows,
         max_providers=scenario.limits.max_providers,
         objective=scenario.objective,
@@ -526,8 +528,8 @@ def _places(facts: list[ColumnFacts], role: NDArray[np.int64]) -> NDArray[np.int
     """Where pools of one role lie, from 1; 0 for what serves whole requests."""
     if not role.any():
         return 0 * role
-    offers = [fact.site.offer for fact in facts]
-    return np.where(role > 0, 1 + _ranks([f"{offer.provider} {offer.region}" for offer in offers]), 0)
+    names = of_sites([fact.site for fact in facts], lambda site: f"{site.offer.provider} {site.offer.region}")
+    return np.where(role > 0, 1 + _ranks(names), 0)
 
 
 def _tied(program: Program, share: float) -> Program:
@@ -538,7 +540,7 @@ def _tied(program: Program, share: float) -> Program:
 
 def _pipelined(table: Table) -> NDArray[np.int64]:
     """Devices of each row of a fleet whose replicas are cut into a pipeline."""
-    devices = table.nodes * np.array([site.shape.devices for site in table.sites], dtype=np.int64)
+    devices = table.nodes * np.array(of_sites(table.sites, lambda site: site.shape.devices), dtype=np.int64)
     if not isinstance(table, ServingTable) or table.evaluated is None:
         return 0 * devices
     cut = np.asarray(table.evaluated.layout.pp) > 1
@@ -555,7 +557,7 @@ def _plain(table: Table) -> NDArray[np.int64]:
     """How involved the layout of each row is; of a fleet times its devices, of a mix all groups together."""
     if isinstance(table, ServingTable):
         return _plain_fleet(table)
-    domain = np.array([site.domain for site in table.sites], dtype=np.int64)
+    domain = np.array(of_sites(table.sites, lambda site: site.domain), dtype=np.int64)
     plain = plain_training(table.layout, domain)
     for row, switch in table.switches.items():
         assert table.late is not None
@@ -567,11 +569,11 @@ def _plain(table: Table) -> NDArray[np.int64]:
 
 
 def _plain_fleet(table: ServingTable) -> NDArray[np.int64]:
-    devices = table.nodes * np.array([site.shape.devices for site in table.sites], dtype=np.int64)
+    devices = table.nodes * np.array(of_sites(table.sites, lambda site: site.shape.devices), dtype=np.int64)
     if table.evaluated is None:
         return np.asarray(0 * devices)
-    domain = np.array([site.domain for site in table.sites], dtype=np.int64)
-    made_for_it = np.array([site.made_for_replicas for site in table.sites], dtype=bool)
+    domain = np.array(of_sites(table.sites, lambda site: site.domain), dtype=np.int64)
+    made_for_it = np.array(of_sites(table.sites, lambda site: site.made_for_replicas), dtype=bool)
     layout = table.evaluated.layout_of(table.places)
     return np.asarray(devices * plain_serving(layout, domain, made_for_it))
 

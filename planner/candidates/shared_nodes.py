@@ -252,7 +252,7 @@ def _extended(
 
 def _of_share(whole: ColumnFacts) -> ColumnFacts:
     """A share takes nothing of any limit: its nodes do."""
-    return replace(whole, nodes=0, cost_microusd=0, carbon_mg=0)
+    return whole._replace(nodes=0, cost_microusd=0, carbon_mg=0)
 
 
 def _most(
