@@ -237,6 +237,10 @@ class _Timed:
         finish_s[places], busy_s[places], place[places] = timed.terms.total[elements], busy[elements], elements
         return replace(self, finish_s=finish_s, busy_s=busy_s, place=place, time=timed.terms)
 
+    def told(self, rows: Rows) -> Rows:
+        """Those of some rows of which the time is known term by term: the fastest are among them."""
+        return rows[self.place[rows] >= 0]
+
     def wanted(self, question: TrainingQuestion, levels: Sequence[Level]) -> Rows:
         """Those that may be chosen, or come nearest to being on time: their last digits count."""
         kept = np.zeros(len(self.finish_s), dtype=bool)
@@ -288,18 +292,20 @@ def _part(
     kept = on_time
     if not every_layout:
         domain, every = timed.fitting.search.domain, question.involved is not None
-        kept = fastest(layout, union, timed.nodes, timed.finish_s, on_time, domain, every_degree=every)
+        kept = fastest(layout, union, timed.nodes, timed.finish_s, timed.told(on_time), domain, every_degree=every)
     ledger.drop("slower", "layouts", len(on_time) - len(kept))
     part = _chosen_part(question, timed, rows, kept)
     if not question.switches or not group[0].spot:
         return part
-    late = rows[np.isfinite(timed.finish_s[rows]) & ~np.isin(timed.nodes[rows], timed.nodes[on_time])]
+    told = timed.told(rows)
+    late = told[np.isfinite(timed.finish_s[told]) & ~np.isin(timed.nodes[told], timed.nodes[on_time])]
     late = fastest(layout, union, timed.nodes, timed.finish_s, late, timed.fitting.search.domain)
     return replace(part, late=_chosen_part(question, timed, rows, late)) if len(late) else part
 
 
 def _chosen_part(question: TrainingQuestion, timed: _Timed, rows: Rows, kept: Rows) -> Part:
     """Some of the rows that fit at a confidence."""
+    told = timed.told(rows)
     return Part(
         group=timed.fitting.search.group,
         layout=timed.looked.layout,
@@ -309,7 +315,7 @@ def _chosen_part(question: TrainingQuestion, timed: _Timed, rows: Rows, kept: Ro
         places=timed.place[kept],
         nodes=timed.nodes[kept],
         finish_s=timed.finish_s[kept],
-        fastest_s=least_times(timed.nodes[rows], timed.finish_s[rows]),
+        fastest_s=least_times(timed.nodes[told], timed.finish_s[told]),
     )
 
 

@@ -12,7 +12,7 @@ from planner.candidates.layouts import BATCH_TOLERANCE, RECOMPUTE, SHARDING, Lay
 from planner.candidates.offers import Site
 from planner.candidates.under_way import UnderWay, under_way
 from planner.carriers import dataclass
-from planner.catalog.model import Catalog
+from planner.catalog.model import Catalog, Device, Shape
 from planner.estimate.bands import MEDIAN, ErrorBand, StepMeasured
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
@@ -53,6 +53,7 @@ class TrainingQuestion:
     recall: Recall = field(default_factory=Recall)  # what was answered of layouts on machines
     patience_s: float | None = None  # keep ways that take so long, to tell which deadline could be met
     involved: int | None = None  # of a layout at most, and then the fastest of each degree; None: the fastest of all
+    machines: dict[tuple[str, float | None], tuple[Device, Shape, Machine]] = field(default_factory=dict, compare=False)
 
     @property
     def switches(self) -> bool:
@@ -69,7 +70,13 @@ class TrainingQuestion:
 
     def machine(self, site: Site) -> Machine:
         """The machine of a site at this job's precision."""
-        return training_machine(site.device, site.shape, self.job, self.arch, self.catalog, site.inter_node_bytes_per_s)
+        key = site.shape.id, site.inter_node_bytes_per_s  # asked some times of each group of sites
+        device, shape, machine = self.machines.get(key, (None, None, None))
+        if machine is None or device is not site.device or shape is not site.shape:
+            between = site.inter_node_bytes_per_s
+            machine = training_machine(site.device, site.shape, self.job, self.arch, self.catalog, between)
+            self.machines[key] = site.device, site.shape, machine
+        return machine
 
     def tier(self, site: Site) -> str:
         """The tier that predicts on a site."""
