@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from fractions import Fraction
 from functools import partial
@@ -29,6 +29,7 @@ from planner.checks.under_way import layout_of, ratio_on
 from planner.estimate.bill import billed_hours
 from planner.estimate.frameworks import runs_on
 from planner.estimate.layout import Layout
+from planner.estimate.recall import figures_of
 from planner.estimate.resolve import (
     host_bytes_per_device,
     step_measured,
@@ -112,9 +113,18 @@ class AllocationCheck:
         family
             Of the devices; it may decide the software.
         """
+        spec, layout = training_spec(job, self.arch), layout_of(split, devices)
+
+        def needed() -> Terms:
+            return training_memory(self.arch, spec, layout, family)
+
         key = ("memory", job.name, devices, family, *sorted(split.items()))
-        spec = training_spec(job, self.arch)
-        return self.memo.of(key, lambda: training_memory(self.arch, spec, layout_of(split, devices), family))
+        return self.memo.of(key, lambda: self._answered("memory", (spec, layout, family), needed))
+
+    def _answered(self, what: str, asked: tuple[object, ...], work: Callable[[], Terms]) -> Terms:
+        """What the estimates say of the model with some figures: plans of other questions ask the same."""
+        arch = self.memo.of(("figures", id(self.arch)), lambda: figures_of(self.arch, texts=True))
+        return self.memo.recall.of((what, figures_of(arch, *asked, texts=True)), work)
 
     def _margins(self, job: TrainingJob, facts: OfferFacts) -> Margins:
         measured = step_measured(job, facts.shape, self.under_way)
@@ -144,7 +154,10 @@ class AllocationCheck:
                 facts.device, facts.shape, job, self.arch, self.catalog, facts.inter_node_bytes_per_s
             )
             spec = training_spec(job, self.arch, facts.device, facts.shape, ratio, spot, margins.erring)
-            time = training_time(self.arch, spec, layout_of(split, nodes * facts.shape.devices), machine)
+            layout = layout_of(split, nodes * facts.shape.devices)
+            time = self._answered(
+                "time", (spec, layout, machine), lambda: training_time(self.arch, spec, layout, machine)
+            )
             return Way(spec, float(machine.mfu), time.row(0), float(time.total) / 3600.0)
 
         key = ("way", job.name, facts.shape.id, spot is None, nodes, ratio, *sorted(split.items()))

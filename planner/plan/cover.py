@@ -22,6 +22,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,10 +92,34 @@ def least_cover(
     >>> least_cover([2, 3], [9, 9], [[3, 5]], [4], replicas=[2, 1], spare=1).bound
     4
     """
+    found = _least_cover(
+        tuple(weights),
+        tuple(upper),
+        tuple(map(tuple, earned)),
+        tuple(needs),
+        tuple(replicas) if replicas is not None and spare else None,
+        spare,
+        steps,
+    )
+    return found if found.units is None else Cover(found.bound, dict(found.units), found.steps)
+
+
+@lru_cache(
+    maxsize=64
+)  # the prices of a plan are asked about as they are made, as they are checked, and by what follows
+def _least_cover(
+    weights: tuple[int, ...],
+    upper: tuple[int, ...],
+    earned: tuple[tuple[int, ...], ...],
+    needs: tuple[int, ...],
+    replicas: tuple[int, ...] | None,
+    spare: int,
+    steps: int,
+) -> Cover:
     lines = [line for line, need in enumerate(needs) if need > 0]
     if not lines:
         return Cover(0, {})
-    parts = replicas if replicas is not None and spare else [1] * len(weights)
+    parts = replicas or (1,) * len(weights)
     scale = math.lcm(*set(parts))
     there = [
         number for number, (most, *each) in enumerate(zip(upper, *(earned[k] for k in lines))) if most and any(each)
