@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from planner.candidates.ledger import Ledger
 from planner.candidates.sellers import demand_sold, is_seller, with_promise
@@ -312,10 +315,29 @@ def names_on(sites: Iterable[Site]) -> set[str]:
     return found
 
 
-def of_sites(sites: Sequence[Site], value: Callable[[Site], Figure]) -> list[Figure]:
-    """Something of each of thousands of sites, asked of each of some hundred different ones once."""
-    known = {id(site): value(site) for site in {id(site): site for site in sites}.values()}
-    return [known[id(site)] for site in sites]
+class Numbered:
+    """Thousands of sites, some hundred of them different: what is asked of each is asked of a different one once."""
+
+    __slots__ = ("_different", "_number")
+
+    def __init__(self, sites: Iterable[Site]) -> None:
+        number: dict[int, int] = {}
+        self._different: list[Site] = []
+        self._number: list[int] = []
+        for site in sites:
+            place = number.setdefault(id(site), len(number))
+            if place == len(self._different):
+                self._different.append(site)
+            self._number.append(place)
+
+    def each(self, value: Callable[[Site], Figure]) -> list[Figure]:
+        """Something of every site, in their order."""
+        known = [value(site) for site in self._different]
+        return [known[place] for place in self._number]
+
+    def whole(self, value: Callable[[Site], int]) -> NDArray[np.int64]:
+        """A whole number of every site."""
+        return np.array([value(site) for site in self._different], dtype=np.int64)[self._number]
 
 
 def group_by_physics(sites: Iterable[Site], *, host_memory: bool = False) -> list[list[Site]]:

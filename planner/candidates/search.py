@@ -19,7 +19,7 @@ from planner.candidates.ledger import Ledger
 from planner.candidates.limits import ColumnFacts, Window, joint_rows
 from planner.candidates.machines import carbon_mg_per_hour
 from planner.candidates.mixed_space import MixSpace
-from planner.candidates.offers import of_sites
+from planner.candidates.offers import Numbered
 from planner.candidates.other_prices import at_other_prices
 from planner.candidates.patience import Patience, Spent, endless
 from planner.candidates.plainer import Plainer
@@ -410,7 +410,7 @@ def _facts_of(task: int, table: Table, catalog: Catalog) -> list[ColumnFacts]:
         hours = (table.finish_s / 3600.0).tolist()
     else:
         hours = [table.hours(row) for row in range(len(table))]
-    per_hour = of_sites(table.sites, lambda site: carbon_mg_per_hour(site, catalog))
+    per_hour = Numbered(table.sites).each(lambda site: carbon_mg_per_hour(site, catalog))
     facts = [
         ColumnFacts(task, site, nodes, cost, round(per_hour * nodes * run))
         for site, per_hour, nodes, cost, run in zip(
@@ -483,10 +483,10 @@ def _assemble(
         for task, table in zip(tasks, tables.values())
     ]
     role = _of_fleets(tables, "role")
-    sites, nodes = [fact.site for fact in facts], np.concatenate([part.nodes for part in units])
-    offers = of_sites(sites, lambda site: site.offer.id)
-    devices = nodes * np.array(of_sites(sites, lambda site: site.shape.devices), dtype=np.int64)
-    undated = devices * np.array(of_sites(sites, lambda site: is_undated(site.offer)), dtype=np.int64)
+    sites, nodes = Numbered(fact.site for fact in facts), np.concatenate([part.nodes for part in units])
+    offers = sites.each(lambda site: site.offer.id)
+    devices = nodes * sites.whole(lambda site: site.shape.devices)
+    undated = devices * sites.whole(lambda site: is_undated(site.offer))
     for column in [number for number, fact in enumerate(facts) if fact.groups or fact.phases]:
         several = facts[column]
         devices[column], undated[column] = several.devices, several.undated
@@ -501,13 +501,13 @@ def _assemble(
         replicas=np.concatenate([part.replicas for part in units]),
         capacity_micro_per_s=_padded([part.capacity_micro_per_s for part in units]),
         max_units=np.concatenate([part.max_units for part in units]),
-        spot=np.array(of_sites(sites, lambda site: site.spot), dtype=np.int64),
+        spot=sites.whole(lambda site: site.spot),
         devices=devices,
         pipelined=np.concatenate([_pipelined(table) for table in tables.values()]),
         plain=np.concatenate([_plain(table) for table in tables.values()]),
         undated=undated,
         bounded=np.concatenate([_bounded(table) for table in tables.values()]),
-        provider=_ranks(of_sites(sites, lambda site: site.offer.provider)),
+        provider=_ranks(sites.each(lambda site: site.offer.provider)),
         offer=_ranks(offers),
         rows=rows,
         max_providers=scenario.limits.max_providers,
@@ -528,7 +528,7 @@ def _places(facts: list[ColumnFacts], role: NDArray[np.int64]) -> NDArray[np.int
     """Where pools of one role lie, from 1; 0 for what serves whole requests."""
     if not role.any():
         return 0 * role
-    names = of_sites([fact.site for fact in facts], lambda site: f"{site.offer.provider} {site.offer.region}")
+    names = Numbered(fact.site for fact in facts).each(lambda site: f"{site.offer.provider} {site.offer.region}")
     return np.where(role > 0, 1 + _ranks(names), 0)
 
 
@@ -540,7 +540,7 @@ def _tied(program: Program, share: float) -> Program:
 
 def _pipelined(table: Table) -> NDArray[np.int64]:
     """Devices of each row of a fleet whose replicas are cut into a pipeline."""
-    devices = table.nodes * np.array(of_sites(table.sites, lambda site: site.shape.devices), dtype=np.int64)
+    devices = table.nodes * Numbered(table.sites).whole(lambda site: site.shape.devices)
     if not isinstance(table, ServingTable) or table.evaluated is None:
         return 0 * devices
     cut = np.asarray(table.evaluated.layout.pp) > 1
@@ -557,7 +557,7 @@ def _plain(table: Table) -> NDArray[np.int64]:
     """How involved the layout of each row is; of a fleet times its devices, of a mix all groups together."""
     if isinstance(table, ServingTable):
         return _plain_fleet(table)
-    domain = np.array(of_sites(table.sites, lambda site: site.domain), dtype=np.int64)
+    domain = Numbered(table.sites).whole(lambda site: site.domain)
     plain = plain_training(table.layout, domain)
     for row, switch in table.switches.items():
         assert table.late is not None
@@ -569,13 +569,13 @@ def _plain(table: Table) -> NDArray[np.int64]:
 
 
 def _plain_fleet(table: ServingTable) -> NDArray[np.int64]:
-    devices = table.nodes * np.array(of_sites(table.sites, lambda site: site.shape.devices), dtype=np.int64)
+    sites = Numbered(table.sites)
+    devices = table.nodes * sites.whole(lambda site: site.shape.devices)
     if table.evaluated is None:
         return np.asarray(0 * devices)
-    domain = np.array(of_sites(table.sites, lambda site: site.domain), dtype=np.int64)
-    made_for_it = np.array(of_sites(table.sites, lambda site: site.made_for_replicas), dtype=bool)
+    domain, made_for_it = sites.whole(lambda site: site.domain), sites.whole(lambda site: site.made_for_replicas)
     layout = table.evaluated.layout_of(table.places)
-    return np.asarray(devices * plain_serving(layout, domain, made_for_it))
+    return np.asarray(devices * plain_serving(layout, domain, made_for_it > 0))
 
 
 def _padded(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ import numpy as np
 
 Answer = TypeVar("Answer")
 MOST_BYTES = 1 << 26  # of answers that are kept; the oldest go first
+NUMBERS = (float, int, np.number)
 ENTRY_BYTES = 512  # of an answer besides its arrays
 
 
@@ -92,9 +93,11 @@ def figures_of(*things: Any, texts: bool = False) -> bytes:
 
 
 def _collect(thing: Any, parts: list[bytes]) -> None:
-    if isinstance(thing, np.ndarray):
+    if type(thing) is float:  # most are
+        parts.append(b"1:" + pack("=d", thing))
+    elif isinstance(thing, np.ndarray):
         parts.append(b"%d:" % thing.size + thing.astype(np.float64, copy=False).tobytes())
-    elif isinstance(thing, float | int | np.number):
+    elif isinstance(thing, NUMBERS):
         parts.append(b"1:" + pack("=d", thing))
     elif (names := _names(type(thing))) is not None:  # type: ignore[arg-type]
         for name in names:
