@@ -20,6 +20,7 @@ from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Offer
+from planner.estimate.bill import seconds_of
 from planner.scenario.schema import TrainingJob
 
 PRICED = ("price_microusd_per_hour", "provenance")  # of an offer, what may differ
@@ -78,15 +79,13 @@ def _sites(around: Around, market: Catalog) -> tuple[dict[str, Site], Ledger]:
 
 def _at_prices(table: TrainingTable, sites: Mapping[str, Site]) -> TrainingTable:
     """The table where each site is that of the other market."""
-    cost, moved = list(table.cost_microusd), list(table.sites)
-    for row, site in enumerate(table.sites):
-        new = moved[row] = sites[site.offer.id]
+    cost, moved = list(table.cost_microusd), tuple(sites[site.offer.id] for site in table.sites)
+    hours = table.finish_s / 3600.0
+    for row, (site, new, paid) in enumerate(zip(table.sites, moved, seconds_of([one.bill for one in moved], hours))):
         price = new.offer.price_microusd_per_hour
         if price != site.offer.price_microusd_per_hour:
-            hours = float(table.finish_s[row]) / 3600.0
-            billed_s = new.bill.seconds(hours) if new.bill else None
-            cost[row] = rental_microusd(int(table.nodes[row]), price, hours, billed_s)
-    return replace(table, sites=tuple(moved), cost_microusd=tuple(cost))
+            cost[row] = rental_microusd(int(table.nodes[row]), price, float(hours[row]), paid)
+    return replace(table, sites=moved, cost_microusd=tuple(cost))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -540,9 +540,9 @@ def _tied(program: Program, share: float) -> Program:
 
 def _pipelined(table: Table) -> NDArray[np.int64]:
     """Devices of each row of a fleet whose replicas are cut into a pipeline."""
-    devices = table.nodes * Numbered(table.sites).whole(lambda site: site.shape.devices)
     if not isinstance(table, ServingTable) or table.evaluated is None:
-        return 0 * devices
+        return 0 * table.nodes
+    devices = table.nodes * table.of_machines(lambda site: site.shape.devices)
     cut = np.asarray(table.evaluated.layout.pp) > 1
     return np.asarray(devices * (cut[table.places] if cut.ndim else cut))
 
@@ -569,13 +569,13 @@ def _plain(table: Table) -> NDArray[np.int64]:
 
 
 def _plain_fleet(table: ServingTable) -> NDArray[np.int64]:
-    sites = Numbered(table.sites)
-    devices = table.nodes * sites.whole(lambda site: site.shape.devices)
     if table.evaluated is None:
-        return np.asarray(0 * devices)
-    domain, made_for_it = sites.whole(lambda site: site.domain), sites.whole(lambda site: site.made_for_replicas)
+        return 0 * table.nodes
+    devices = table.nodes * table.of_machines(lambda site: site.shape.devices)
+    domain = table.of_machines(lambda site: site.domain)
+    made_for_it = table.of_machines(lambda site: site.made_for_replicas) > 0
     layout = table.evaluated.layout_of(table.places)
-    return np.asarray(devices * plain_serving(layout, domain, made_for_it > 0))
+    return np.asarray(devices * plain_serving(layout, domain, made_for_it))
 
 
 def _padded(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:

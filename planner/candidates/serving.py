@@ -225,6 +225,12 @@ class ServingTable:
         assert self.evaluated is not None
         return int(_at(self.evaluated.layout.devices, self.places[row]))
 
+    def of_machines(self, value: Callable[[Site], int]) -> Rows:
+        """A whole number of the machine of each row, which sites of equal physics have in common."""
+        assert self.evaluated is not None
+        known = np.array([value(group[0]) for group in self.evaluated.groups], dtype=np.int64)
+        return np.asarray(known[self.evaluated.group_of[self.places]])
+
     def frailties(self, question: ServingQuestion) -> list[Frailty]:
         """How much of the time replicas of each row are up: on spot, shapes are taken away beside devices that fail."""
         spot = question.scenario.hardware.spot

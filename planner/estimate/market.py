@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
-from planner.catalog.given import GIVEN, with_given
+from planner.carriers import dataclass
+from planner.catalog.given import GIVEN, Given, with_given
 from planner.catalog.model import Catalog, Device, Offer, Provenance
 from planner.catalog.names import find_shape
 from planner.catalog.pricing import OfferPattern, discounted
@@ -41,12 +43,40 @@ def market(scenario: Scenario, catalog: Catalog) -> Catalog:
     InputError
         A contract names a shape that the catalog does not have.
     """
-    known = with_given(catalog, given_offers(scenario))
-    contracts, discounts = tuple(contract_offers(scenario, catalog)), scenario.hardware.discounts
-    if not contracts and not discounts:
+    contracts = tuple(contract_offers(scenario, catalog)) if scenario.hardware.contracts else ()
+    given, discounts = tuple(given_offers(scenario)), scenario.hardware.discounts
+    return _market(_Asked(catalog=catalog, given=given, contracts=contracts, discounts=discounts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Asked:
+    """A catalog as it is, and what a scenario says of prices: equal for equal words about the same catalog."""
+
+    catalog: Catalog
+    given: tuple[Given, ...]
+    contracts: tuple[Offer, ...]
+    discounts: tuple[Discount, ...]
+
+    def __eq__(self, other: object) -> bool:
+        """The same catalog, not one like it: that is never compared offer by offer."""
+        if not isinstance(other, _Asked) or self.catalog is not other.catalog:
+            return False
+        mine, theirs = ((one.given, one.contracts, one.discounts) for one in (self, other))
+        return mine == theirs
+
+    def __hash__(self) -> int:
+        """Of the catalog alone: there are few, and few markets of each."""
+        return hash(id(self.catalog))
+
+
+@lru_cache(maxsize=8)  # asked by listings, by the verifier, and by further questions at the same prices
+def _market(asked: _Asked) -> Catalog:
+    known = with_given(asked.catalog, asked.given)
+    if not asked.contracts and not asked.discounts:
         return known
+    discounts = [(_pattern(one), one) for one in asked.discounts]
     offers = [_discounted(offer, known.devices[known.shapes[offer.shape].device], discounts) for offer in known.offers]
-    return replace(known, offers=tuple(sorted((*offers, *contracts), key=lambda offer: offer.id)))
+    return replace(known, offers=tuple(sorted((*offers, *asked.contracts), key=lambda offer: offer.id)))
 
 
 def contract_offers(scenario: Scenario, catalog: Catalog) -> Iterator[Offer]:
@@ -83,9 +113,9 @@ def _contract(
     )
 
 
-def _discounted(offer: Offer, device: Device, discounts: tuple[Discount, ...]) -> Offer:
+def _discounted(offer: Offer, device: Device, discounts: Sequence[tuple[OfferPattern, Discount]]) -> Offer:
     """The offer at the price that the first matching discount leaves."""
-    found = next((one for one in discounts if _pattern(one).covers(offer, device)), None)
+    found = next((one for pattern, one in discounts if pattern.covers(offer, device)), None)
     if found is None or offer.price_model == GIVEN:
         return offer
     return discounted(offer, found.fraction, "scenario")

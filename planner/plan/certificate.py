@@ -412,9 +412,10 @@ def _least_fleet(
     if not weights:
         return Least(UNMET, None)
     lines = [[line_of(program, task, entries) for entries in part.lines] for part in parts]
-    every = [True] * len(parts)  # for what earns nothing, but is a replica
-    earns = [[any(earned[k] for earned, _ in part) for part in lines] for k in range(len(weights))]
-    earns = [mine if any(mine) else every for mine in earns]
+    every = (True,) * len(parts)  # for what earns nothing, but is a replica
+    none = [0] * len(weights)
+    by_part = [[any(each) for each in zip(none, *(earned for earned, _ in part))] for part in lines]
+    earns = [mine if any(mine) else every for mine in zip(*by_part)] if parts else [()] * len(weights)
     shares = [sum(part.share for part, any_ in zip(parts, mine) if any_) for mine in earns]
     replicas = [max(int(each), 1) for each in program.replicas[task.first : task.stop]]
     counted = np.where(program.level[task.first : task.stop] == 0, program.replicas[task.first : task.stop], 0)
