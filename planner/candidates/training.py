@@ -270,10 +270,7 @@ class _Timed:
 def _chosen(question: TrainingQuestion, timed: _Timed, ledger: Ledger, *, every_layout: bool) -> list[Part]:
     """At each confidence the layouts that fit the memory and meet the deadline; the fastest of each node count."""
     fitting = timed.fitting
-    noted = [
-        ledger,
-        *(Ledger(workload=ledger.workload) for _ in fitting.levels[1:]),
-    ]  # what the median drops is not told
+    noted = [ledger, *([None] * len(fitting.levels[1:]))]  # what the median drops is not told
     tell(fitting, ledger)
     if not len(fitting.rows):
         return [Part.empty(fitting.search.group)] * len(fitting.levels)
@@ -284,16 +281,19 @@ def _chosen(question: TrainingQuestion, timed: _Timed, ledger: Ledger, *, every_
 
 
 def _part(
-    question: TrainingQuestion, timed: _Timed, rows: Rows, level: Level, ledger: Ledger, *, every_layout: bool
+    question: TrainingQuestion, timed: _Timed, rows: Rows, level: Level, ledger: Ledger | None, *, every_layout: bool
 ) -> Part:
     """Of the rows that fit at a confidence those on time at it."""
     group, layout, union = timed.fitting.search.group, timed.looked.layout, timed.fitting.rows
-    on_time = _on_time(question, group, timed, rows, level, ledger)
+    late_s = _late_s(question, timed, rows, level)
+    on_time = rows[late_s <= 0]  # nan and inf (a group that crosses an unknown network) are not on time
     kept = on_time
     if not every_layout:
         domain, every = timed.fitting.search.domain, question.involved is not None
         kept = fastest(layout, union, timed.nodes, timed.finish_s, timed.told(on_time), domain, every_degree=every)
-    ledger.drop("slower", "layouts", len(on_time) - len(kept))
+    if ledger is not None:
+        _note_late(timed, rows, late_s, level, ledger)
+        ledger.drop("slower", "layouts", len(on_time) - len(kept))
     part = _chosen_part(question, timed, rows, kept)
     if not question.switches or not group[0].spot:
         return part
@@ -319,24 +319,19 @@ def _chosen_part(question: TrainingQuestion, timed: _Timed, rows: Rows, kept: Ro
     )
 
 
-def _on_time(
-    question: TrainingQuestion, group: Sequence[Site], timed: _Timed, rows: Rows, level: Level, ledger: Ledger
-) -> Rows:
-    site = group[0]
-    finish_s, busy = timed.finish_s[rows], timed.busy_s[rows]
-    late = _late_s(question, timed, rows, level)
-    on_time = late <= 0  # nan and inf (a group that crosses an unknown network) are not on time
+def _note_late(timed: _Timed, rows: Rows, late_s: NDArray[np.float64], level: Level, ledger: Ledger) -> None:
+    """Layouts that are not on time, and by how much the nearest misses."""
+    group, finish_s, busy = timed.fitting.search.group, timed.finish_s[rows], timed.busy_s[rows]
     endless = np.isfinite(busy) & ~np.isfinite(finish_s)
-    text = f"{site.shape.id}: fails faster than it restarts"
+    text = f"{group[0].shape.id}: fails faster than it restarts"
     ledger.drop("failures", "layouts", int(endless.sum()), nearest=text, on=names_on(group))
     ledger.drop("network-unknown", "layouts", int((~np.isfinite(busy)).sum()))
-    missed = late[~on_time & np.isfinite(late)]
+    missed = late_s[(late_s > 0) & np.isfinite(late_s)]
     if len(missed):
         least = float(missed.min())
         at = f" at {format_percentile(level.confidence)}" if level.time_margin > 1 else ""
-        text = f"{format_duration(least)} late{at} on {site.shape.id}"
+        text = f"{format_duration(least)} late{at} on {group[0].shape.id}"
         ledger.drop("deadline", "layouts", len(missed), nearest=text, miss=least, on=names_on(group))
-    return rows[on_time]
 
 
 def _late_s(question: TrainingQuestion, timed: _Timed, rows: Rows, level: Level) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ tier, so that it always has the band of the family.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Literal
 
 from planner.carriers import dataclass
@@ -44,7 +45,12 @@ def margin(band: Band | None, confidence: float) -> float:
     """The quantile of a band at a confidence, never below 1: a plan whose own figures miss a limit is none."""
     if band is None:
         return 1.0
-    return max(1.0, float(band_quantile(band.p50, band.p90, confidence)))
+    return max(1.0, _quantile(band.p50, band.p90, confidence))
+
+
+@lru_cache(maxsize=1024)  # some dozens of bands, asked of every machine
+def _quantile(p50: float, p90: float, confidence: float) -> float:
+    return float(band_quantile(p50, p90, confidence))
 
 
 def inverse(band: Band) -> Band:
