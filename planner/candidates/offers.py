@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -34,9 +34,9 @@ LARGEST_FLEET = 16384  # shapes of an offer that replicas of one fleet run on
 LARGEST_JOB = 65536  # devices of one job: more than any published run has had
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Site:
-    """An offer with what it stands on: the device, the shape, and what they allow."""
+    """An offer with what it stands on: the device, the shape, and what they allow; made once for many questions."""
 
     offer: Offer
     shape: Shape
@@ -47,17 +47,17 @@ class Site:
     drawn_w: float | None = None  # by one shape, where the scenario says so
     grid: Grid | None = None  # of what is owned; of what is rented the catalog has it by provider and region
 
-    @property
+    @cached_property
     def spot(self) -> bool:
         """Whether it may be taken away."""
         return self.offer.price_model == "spot"
 
-    @property
+    @cached_property
     def usable_bytes(self) -> float:
         """Memory of one device that a workload may fill.  [B]"""
         return usable_bytes(self.device, self.shape)
 
-    @property
+    @cached_property
     def domain(self) -> int:
         """Devices that fast links join: those of a shape, or of several in one fast domain."""
         return max(self.shape.devices, self.shape.scale_up_devices)
@@ -76,7 +76,7 @@ class Site:
             return False
         return link.max_devices <= 2 * HOST_DEVICES and self.domain < HOST_DEVICES
 
-    @property
+    @cached_property
     def made_for_replicas(self) -> bool:
         """Whether a replica may well be stretched over several shapes: a network made for it, or stated for them."""
         if self.inter_node_bytes_per_s is None:
@@ -86,7 +86,7 @@ class Site:
             return not self.part_of_host
         return published >= FABRIC_BYTES_PER_S * (1 - 1e-9)
 
-    @property
+    @cached_property
     def physics(self) -> tuple[object, ...]:
         """Sites with equal physics share one evaluation, whatever they cost."""
         shape = self.shape
