@@ -93,15 +93,17 @@ def figures_of(*things: Any, texts: bool = False) -> bytes:
 
 
 def _collect(thing: Any, parts: list[bytes]) -> None:
-    if type(thing) is float:  # most are
-        parts.append(b"1:" + pack("=d", thing))
-    elif isinstance(thing, np.ndarray):
+    if isinstance(thing, np.ndarray):
         parts.append(b"%d:" % thing.size + thing.astype(np.float64, copy=False).tobytes())
     elif isinstance(thing, NUMBERS):
         parts.append(b"1:" + pack("=d", thing))
     elif (names := _names(type(thing))) is not None:  # type: ignore[arg-type]
         for name in names:
-            _collect(getattr(thing, name), parts)
+            value = getattr(thing, name)
+            if type(value) is float:  # most are
+                parts.append(b"1:" + pack("=d", value))
+            else:
+                _collect(value, parts)
     elif isinstance(thing, tuple | list):
         parts.append(b"(%d" % len(thing))
         for each in thing:

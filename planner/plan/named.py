@@ -453,18 +453,15 @@ def network_warnings(candidates: Candidates) -> Iterator[str]:
     dropped = {drop.reason for ledger in candidates.ledgers.values() for drop in ledger}
     if not patterns or "network-unknown" not in dropped:
         return
-    shapes = sorted(
-        {
-            offer.shape
-            for offer in candidates.catalog.offers
-            if is_seller(offer, scenario.hardware)
-            and any(
-                device_matches(candidates.catalog.devices[candidates.catalog.shapes[offer.shape].device], pattern)
-                for pattern in patterns
-            )
-            and candidates.catalog.shapes[offer.shape].inter_node_bytes_per_s_per_device is None
-        }
-    )
+    catalog = candidates.catalog
+    unknown = {
+        shape.id
+        for shape in map(catalog.shapes.__getitem__, {offer.shape for offer in catalog.offers})
+        if shape.inter_node_bytes_per_s_per_device is None
+        and any(device_matches(catalog.devices[shape.device], pattern) for pattern in patterns)
+    }
+    sold = (offer for offer in catalog.offers if offer.shape in unknown and is_seller(offer, scenario.hardware))
+    shapes = sorted({offer.shape for offer in sold})
     if shapes:
         more = f" and {len(shapes) - RIVALS} more" if len(shapes) > RIVALS else ""
         yield (

@@ -11,7 +11,7 @@ import numpy as np
 from planner.candidates.blended import endless
 from planner.candidates.calendar import RESERVED
 from planner.candidates.counts import single_device
-from planner.candidates.offers import Site
+from planner.candidates.offers import Numbered, Site
 from planner.candidates.program import Task
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion, ServingTable
@@ -119,9 +119,13 @@ def cheapest_by(
     elif table.mixes or table.switches:  # on several offers
         rows = [row for row in rows if row not in table.mixes and row not in table.switches]
     best: dict[str, tuple[int, bool, int]] = {}
+    names = Numbered(table.sites).each(kind)
+    if isinstance(table, ServingTable):
+        costs = [table.alone_cost_microusd(row) for row in range(len(table))]
+    else:
+        costs = [cost * task.count for cost in table.cost_microusd]
     for row in rows:
-        site, cost = table.sites[row], _whole_cost(task, table, row)
-        name = kind(site)
+        name, cost = names[row], costs[row]
         known = best.get(name)
         if known is not None and cost > known[0]:
             continue
@@ -129,7 +133,7 @@ def cheapest_by(
             continue
         if _too_many(candidates, task, table, row):
             continue
-        if site.offer.price_model == RESERVED:  # what it costs is the contract's
+        if table.sites[row].offer.price_model == RESERVED:  # what it costs is the contract's
             continue
         unsure = _unsure(table, row)
         if known is None or (cost, unsure) < known[:2]:
@@ -197,13 +201,8 @@ def workload_cost(candidates: Candidates, task: Task, row: int) -> int:
     row
         Of its table.
     """
-    return _whole_cost(task, candidates.tables[task.name], row)
-
-
-def _whole_cost(task: Task, table: TrainingTable | ServingTable, row: int) -> int:
-    if isinstance(table, ServingTable):
-        return table.alone_cost_microusd(row)
-    return table.cost_microusd[row] * task.count
+    table = candidates.tables[task.name]
+    return table.alone_cost_microusd(row) if isinstance(table, ServingTable) else table.cost_microusd[row] * task.count
 
 
 def _units(task: Task, table: TrainingTable | ServingTable, row: int) -> int:
