@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import sys
 from collections.abc import Mapping
@@ -15,8 +16,10 @@ import pytest
 from planner import api
 from planner.candidates import evaluated
 from planner.candidates.search import Candidates
+from planner.checks.verify import verify
 from planner.cli.main import main
 from planner.errors import UsageError
+from planner.plan.references import load_model
 from tests.tiers import sampled
 from tests.worlds import catalog, job, scenario
 
@@ -210,3 +213,37 @@ def test_whole_floats_are_taken_for_whole_numbers() -> None:
     question = api.grid("training.job.tokens=1B,2B")
     one = api.sweep(api.session(plan, world), question, workers=1.0, borders=1.0)  # type: ignore[arg-type]
     assert one.document == api.sweep(api.session(plan, world), question, borders=1).document
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("training.pretrain-8b.precision", "fp8"),
+        ("training.pretrain-8b.tokens", "151B"),
+        ("training.pretrain-8b.sequence_length", 4096),
+        ("training.pretrain-8b.model", "llama-3.2-3b"),
+        ("training.pretrain-8b.recompute", ["full"]),
+        ("training.pretrain-8b.failures", {"mtbf_per_device": "9000 hours"}),
+    ],
+)
+def test_what_was_answered_of_one_plan_hides_nothing_of_another(llama: api.Session, key: str, value: Any) -> None:
+    """The verifier of a session knows what was asked before: it finds what it would find without."""
+    document = llama.solve().document
+    known = llama.candidates.recall
+    assert verify(document, llama.catalog, load_model, known) == []
+    other: Any = {**document, "scenario": llama.scenario.with_({key: value}).resolved}
+    found = verify(other, llama.catalog, load_model, known)
+    assert found == verify(other, llama.catalog, load_model)
+    assert any("pretrain-8b" in problem.message for problem in found)
+
+
+@pytest.mark.parametrize("cell", ["hours", "count", "micro_batch", "tp", "sharding", "recompute"])
+def test_what_was_answered_of_other_ways_hides_nothing(llama: api.Session, cell: str) -> None:
+    document = copy.deepcopy(llama.solve().document)
+    way: Any = next(one for one in document["workloads"] if one["kind"] == "training")["alternatives"][0]
+    part = way["layout"] if cell in way["layout"] else way
+    words = {"sharding": "zero-2", "recompute": "none" if way["layout"]["recompute"] == "full" else "full"}
+    part[cell] = words[cell] if cell in words else part[cell] * 2
+    found = verify(document, llama.catalog, load_model, llama.candidates.recall)
+    assert found == verify(document, llama.catalog, load_model)
+    assert [problem.reference for problem in found] != ["changed-plan"]

@@ -34,6 +34,29 @@ def test_ways_at_other_prices_are_those_of_a_new_search(llama: api.Session, text
     assert differences(anew, api.enumerate_candidates(llama.scenario, catalog, known=llama.candidates)) == []
 
 
+@pytest.mark.parametrize("fraction", sampled(["10 %", "-30 %", "90 %"], 2))
+def test_ways_at_a_discount_are_those_of_a_new_search(llama: api.Session, fraction: str) -> None:
+    less = llama.scenario.with_({"hardware.discounts": [{"device": "h100-*", "fraction": fraction}]})
+    anew = api.enumerate_candidates(less, llama.catalog)
+    assert differences(anew, api.enumerate_candidates(less, llama.catalog, known=llama.candidates)) == []
+    assert anew.tables["pretrain-8b"].cost_microusd != llama.candidates.tables["pretrain-8b"].cost_microusd
+
+
+def test_a_discount_beside_other_words_of_hardware_is_no_other_price(llama: api.Session) -> None:
+    before = llama.candidates.ways["pretrain-8b"]
+    less: dict[str, Any] = {"hardware.discounts": [{"device": "h100-*", "fraction": "10 %"}]}
+
+    def found(**more: Any) -> Any:
+        asked = llama.scenario.with_({**less, **more})
+        return at_other_prices(
+            before, before.workload, replace(before.around, scenario=asked), market(asked, llama.catalog)
+        )
+
+    assert found() is not None
+    assert found(**{"hardware.allow_recalled": True}) is None
+    assert found(**{"hardware.quotas": [{"device": "h100-*", "max_devices": 64}]}) is None
+
+
 def test_a_job_is_not_evaluated_again(llama: api.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     listed: list[str] = []
     whole = evaluated.evaluated
@@ -46,6 +69,9 @@ def test_a_job_is_not_evaluated_again(llama: api.Session, monkeypatch: pytest.Mo
     catalog = with_device_price(llama.catalog, "h100-*=+7%")
     api.enumerate_candidates(llama.scenario, catalog, known=llama.candidates)
     assert listed == ["assistant"]  # rates of a fleet are sought where they are cheap
+    less = llama.scenario.with_({"hardware.discounts": [{"device": "h100-*", "fraction": "7 %"}]})
+    api.enumerate_candidates(less, llama.catalog, known=llama.candidates)
+    assert listed == ["assistant"] * 2
 
 
 def test_other_machines_are_not_taken_for_other_prices(llama: api.Session) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from planner.plan.cover import UNMET, least_cover
+from planner.plan.cover import UNMET, _least_cover, least_cover
 from planner.plan.proof import gap_of, reaches, slack
 
 
@@ -35,7 +37,38 @@ def test_several_lines_are_met_at_once(needs: tuple[int, int], least: int) -> No
 
 def test_the_cheapest_unit_is_one_that_earns() -> None:
     """Of a search without a step the bound is that of the dearest line: a whole unit of what earns on it."""
+    assert least_cover([1, 5], [9, 9], [[0, 3], [1, 0]], [1, 1]).bound == 6
     assert least_cover([1, 5], [9, 9], [[0, 3], [1, 0]], [1, 1], steps=0).bound == 5
+
+
+ASKED: dict[str, Any] = {"weights": [2, 3], "upper": [9, 9], "earned": [[3, 5]], "needs": [14], "replicas": [2, 1]}
+ASKED |= {"spare": 1, "steps": 1000}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"weights": [1, 3]},
+        {"upper": [5, 9]},
+        {"earned": [[3, 8]]},
+        {"needs": [20]},
+        {"replicas": [1, 2]},
+        {"spare": 0},
+    ],
+)
+def test_whatever_a_cover_is_asked_with_tells_it_from_one_that_was_kept(changed: dict[str, Any]) -> None:
+    before, found = least_cover(**ASKED), least_cover(**ASKED | changed)
+    _least_cover.cache_clear()
+    assert found == least_cover(**ASKED | changed) != before
+
+
+def test_what_is_done_with_a_cover_is_not_kept() -> None:
+    found = least_cover(**ASKED)
+    whole = dict(found.units or {})
+    assert found.units is not None
+    assert whole
+    found.units.clear()
+    assert least_cover(**ASKED).units == whole
 
 
 @pytest.mark.parametrize(("value", "apart"), [(0, 10_000), (10**10, 10_000), (10**10 + 10**6, 10_001), (10**12, 10**6)])
