@@ -163,6 +163,9 @@ def solve_cases(
         section = _section(cases, chosen, risk, documents, nothing, nothing)
         told = [*documents[0]["warnings"], f"{NO_TIME}: {MEASURES}"]
         return _sealed({**documents[0], "warnings": told}, scenario, section)
+    if not any(contract_keys(case.candidates) for case in cases):  # each is planned as it would be by itself
+        costs = [document["summary"]["cost_microusd"] for document in documents]
+        return _sealed(documents[0], scenario, _section(cases, chosen, risk, documents, costs, costs))
     rest = 2 * len(cases)
     alone = [solve_within_targets(case.candidates, shared(None, rest - number))[1] for number, case in enumerate(cases)]
     first = alone[0]
