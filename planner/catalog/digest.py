@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Any
 
-from planner.catalog.model import Catalog
+from planner.catalog.model import Catalog, Fabric
 
 NOT_CONTENT = ("path", "digest", "aliases", "own_prices", "named")
+# fields that came later count where they say something: catalogs that were frozen before keep their name
+_LATER: Mapping[type[Any], Mapping[str, object]] = {Fabric: {"sustained_share": 1.0, "facts": {}}}
 _GETTERS: dict[type[Any], Callable[[object], tuple[object, ...]]] = {}
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
@@ -40,9 +42,12 @@ def _all_canonical(values: Iterable[object]) -> list[str]:
 def _fields_of(kind: type[Any]) -> Callable[[object], tuple[object, ...]]:
     if kind not in _GETTERS:
         names: tuple[str, ...] = getattr(kind, "__slots__", ())
-        _GETTERS[kind] = attrgetter(*names) if len(names) > 1 else _one_by_one
+        plain = len(names) > 1 and kind not in _LATER
+        _GETTERS[kind] = attrgetter(*names) if plain else _one_by_one
     return _GETTERS[kind]
 
 
 def _one_by_one(value: object) -> tuple[object, ...]:
-    return tuple(getattr(value, name) for name in getattr(type(value), "__slots__", ()))
+    fields = [(name, getattr(value, name)) for name in getattr(type(value), "__slots__", ())]
+    later = _LATER.get(type(value), {})
+    return tuple(field for name, field in fields if name not in later or field != later[name])

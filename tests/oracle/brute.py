@@ -89,12 +89,12 @@ def _rented(scenario: Scenario, catalog: Catalog) -> Iterator[Rented]:
     for offer in catalog.offers:
         shape = catalog.shapes[offer.shape]
         if offer.price_model == "on_demand":
-            rate = inter_node_rate(shape, assumed)
+            rate = inter_node_rate(shape, catalog, assumed)
             device = catalog.devices[shape.device]
             yield Rented(offer.id, offer.provider, shape, device, offer.price_microusd_per_hour, None, rate)
     for index, owned in enumerate(scenario.hardware.owned):
         shape = find_shape(catalog, owned.shape)
-        device, rate = catalog.devices[shape.device], inter_node_rate(shape, assumed)
+        device, rate = catalog.devices[shape.device], inter_node_rate(shape, catalog, assumed)
         yield Rented(f"owned {index}", "owned", shape, device, owned.price_microusd_per_hour, index, rate)
 
 
