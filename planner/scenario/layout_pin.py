@@ -13,7 +13,8 @@ from planner.scenario.runs import Recompute, Sharding
 
 SERVING_SIZES = ("tp", "pp", "dp", "ep", "cp")
 TRAINING_SIZES = ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch")
-_SIZE = re.compile(r"(dp|tp|pp|vpp|cp|ep|mb)([1-9][0-9]{0,5})")
+_SIZE = re.compile(r"(dp|tp|pp|vpp|cp|ep|mb|micro_batch)[=:]?([1-9][0-9]{0,5})")
+_STAGE = re.compile(r"(?:sharding[=:])?zero[-=:]?([0-3])")
 _EXAMPLE = 'write {tp: 2, pp: 1}, or "tp2 pp1"'
 
 
@@ -52,20 +53,27 @@ class LayoutPin(Part):
 
 
 def layout_branch(value: object) -> object:
-    """A layout in words, "tp2 pp1 zero-3 mb4 full", is short for a mapping."""
+    """A layout in words, "tp2 pp1 zero-3 mb4 full" or "tp=2,pp=1", is short for a mapping."""
     if value is None or isinstance(value, Mapping | Part):
         return value
-    if not isinstance(value, str) or not value.split():
+    words = value.replace(",", " ").lower().split() if isinstance(value, str) else []
+    if not words:
         refuse("wrong-type", f"{FIELD} is {written(value)}, which is no layout", _EXAMPLE)
     found: dict[str, object] = {}
-    for word in value.split():
-        size = _SIZE.fullmatch(word)
+    for word in words:
+        size, stage = _SIZE.fullmatch(word), _STAGE.fullmatch(word)
+        kept = re.fullmatch(r"(?:recompute[=:])?(none|selective|full)", word)
+        part: tuple[str, object]
         if size:
-            found["micro_batch" if size[1] == "mb" else size[1]] = int(size[2])
-        elif re.fullmatch(r"zero-[0-3]", word):
-            found["sharding"] = "none" if word == "zero-0" else word
-        elif word in ("none", "selective", "full"):
-            found["recompute"] = word
+            part = ("micro_batch" if size[1] == "mb" else size[1], int(size[2]))
+        elif stage:
+            part = ("sharding", f"zero-{stage[1]}" if stage[1] != "0" else "none")
+        elif kept:
+            part = ("recompute", kept[1])
         else:
             refuse("wrong-type", f"{FIELD} has '{word[:40]}', which is no part of a layout", _EXAMPLE)
+        if found.get(part[0], part[1]) != part[1]:  # the last one would count, and the first be lost
+            both = f"{part[0]}: [{found[part[0]]}, {part[1]}]"
+            refuse("wrong-type", f"{FIELD} has two values of {part[0]}", f"write one of them, or a list: {{{both}}}")
+        found[part[0]] = part[1]
     return found

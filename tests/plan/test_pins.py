@@ -20,6 +20,7 @@ from planner.errors import InputError
 from planner.plan.document import resealed
 from planner.report.certificate import certificate_words
 from planner.report.plan import render_plan
+from planner.scenario.layout_pin import layout_branch
 from planner.scenario.load import parse_scenario, with_settings
 from planner.scenario.schema import Scenario
 from tests.worlds import scenario
@@ -184,6 +185,28 @@ def test_words_that_are_no_layout_are_refused() -> None:
     with pytest.raises(InputError) as error:
         trained("tensor2")
     assert "'tensor2', which is no part of a layout" in error.value.problems[0].message
+
+
+@pytest.mark.parametrize(
+    "words", ["tp=8,pp=2,mb=4,zero=1", "tp8, pp2, mb4, zero1", "TP=8 PP=2 micro_batch=4 sharding=zero-1", "tp8 pp2 mb4 zero-1"]
+)
+def test_a_layout_is_read_as_people_write_it(words: str) -> None:
+    """Commas and equal signs, which launch scripts have, were no part of a layout."""
+    assert layout_branch(words) == {"tp": 8, "pp": 2, "micro_batch": 4, "sharding": "zero-1"}
+
+
+def test_two_sizes_of_one_kind_are_refused() -> None:
+    """The last of "tp2 tp4" counted, and the first was lost."""
+    with pytest.raises(InputError) as error:
+        trained("tp2 tp4")
+    assert "has two values of tp" in error.value.problems[0].message
+    assert error.value.problems[0].hint == "write one of them, or a list: {tp: [2, 4]}"
+
+
+@pytest.mark.parametrize("words", ["tensor2", "tp2 tp4", ","])
+def test_what_is_no_layout_is_not_told_as_impossible(words: str) -> None:
+    with pytest.raises(InputError, match="layout"):
+        Session(trained("tp1")).layout_price(words)
 
 
 def test_a_layout_is_priced_beside_the_choice() -> None:

@@ -43,6 +43,11 @@ def layout_price(
         The ways of a scenario; refuses layouts that cannot be.
     solve
         The best plan of some ways.
+
+    Raises
+    ------
+    InputError
+        The words are no layout.
     """
     asked = next(one for one in scenario.workloads if one.name == workload)
     kind = "training" if isinstance(asked, TrainingJob) else "serving"
@@ -59,6 +64,8 @@ def layout_price(
         ways = listed(with_settings(scenario, [f"{kind}.{workload}.layout={flow_text(layout)}"]))
     except InputError as error:
         problem = error.problems[0]
+        if problem.reference == "wrong-type":  # no layout of any workload: nothing was asked that has an answer
+            raise
         return {**entry, "refused": problem.message, "hint": problem.hint}
     mine = next(one for one in document["workloads"] if one["name"] == workload)
     offers = {row["offer"] for row in mine["allocations"]}
