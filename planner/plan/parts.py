@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import BoughtParts
+    from planner.plan.model.plan import PlanDocument
     from planner.plan.model.workloads import Allocation, Workload
 
 
 FEW = 4  # plans that are named one by one
 NOT_NEEDED = "the others are not needed"  # of owned machines that are idle beside those in use
+_INDEXED = re.compile(r"(training|serving)\[(\d+)\](.*)")
+
+
+def limit_name(document: PlanDocument, name: str) -> str:
+    """A limit by the name of its workload: training[0].deadline -> training.pretrain-8b.deadline."""
+    match = _INDEXED.fullmatch(name)
+    workloads = document["scenario"].get(match[1]) if match else None
+    if match is None or not isinstance(workloads, list) or int(match[2]) >= len(workloads):
+        return name
+    return f"{match[1]}.{workloads[int(match[2])].get('name', match[2])}{match[3]}"
 
 
 def rows_of(workload: Workload) -> Sequence[Allocation]:

@@ -17,9 +17,9 @@ from planner.analysis.why.model import (
 )
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.workloads import Allocation
+from planner.plan.parts import limit_name
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Headline, Lines, columns
-from planner.report.ways_out import limit_name
 from planner.units import format_number as number
 
 _LINES = 3  # plans with a device have a line for each row, up to so many

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from planner.plan.parts import rows_of
+from planner.plan.parts import limit_name, rows_of
 from planner.report import band_words as bands
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
@@ -19,7 +19,7 @@ from planner.report.elsewhere_words import elsewhere_lines
 from planner.report.others_view import others_blocks
 from planner.report.schedule_view import schedule_blocks
 from planner.report.uncertain_view import uncertain_blocks
-from planner.report.ways_out import limit_name, ways_out
+from planner.report.ways_out import ways_out
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Infeasible

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from planner.plan.parts import rows_of
+from planner.plan.parts import limit_name, rows_of
 from planner.report import plan_words as words
 from planner.report import screen_words as said
 from planner.report import serving_words as serving
@@ -20,7 +20,7 @@ from planner.report.commands import asking, next_steps
 from planner.report.others_view import others_blocks
 from planner.report.plan_view import plan_title
 from planner.report.uncertain_view import uncertain_blocks
-from planner.report.ways_out import change, cost_then, how, limit_name
+from planner.report.ways_out import change, cost_then, how
 from planner.units import counted
 
 if TYPE_CHECKING:

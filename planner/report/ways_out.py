@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from planner import units
+from planner.plan.parts import limit_name
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, columns
 from planner.units import format_number as number
@@ -22,22 +22,12 @@ _READ: Mapping[str, Callable[[object], float]] = {
     "mW": units.parse_power,
     "mg": units.parse_mass,
 }
-_INDEXED = re.compile(r"(training|serving)\[(\d+)\](.*)")
 
 
 def cost_then(document: PlanDocument, cost_microusd: int) -> str:
     """What a change costs: the cheapest plan with it, and no more than that where something else is minimised first."""
     more = "" if document["summary"]["objective"][0] == "cost" else " or more"
     return words.money(document, cost_microusd) + more
-
-
-def limit_name(document: PlanDocument, name: str) -> str:
-    """A limit by the name of its workload: training[0].deadline -> training.pretrain-8b.deadline."""
-    match = _INDEXED.fullmatch(name)
-    workloads = document["scenario"].get(match[1]) if match else None
-    if match is None or not isinstance(workloads, list) or int(match[2]) >= len(workloads):
-        return name
-    return f"{match[1]}.{workloads[int(match[2])].get('name', match[2])}{match[3]}"
 
 
 def ways_out(document: PlanDocument, facts: Infeasible) -> list[Block]:

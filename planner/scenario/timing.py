@@ -148,7 +148,7 @@ def _dates(check: _Check) -> Iterator[Problem]:
         if scenario.begin is None:
             yield check.problem(path, "missing-field", "a date needs another to count from, and the plan has none",
                                 "add begin: 2026-12-01")  # fmt: skip
-        elif scenario.periods_s is None:
+        if scenario.periods_s is None:
             yield check.problem(path, "missing-field", "'periods' is missing: what comes and goes needs a calendar",
                                 "add periods: 1 week")  # fmt: skip
     for i, job in enumerate(scenario.training):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,15 @@ def test_plans_by_their_files(here: Path, run: Run) -> None:
     code, out, _ = run("compare", "base.plan.json", "base.plan.json", "--exit-code")
     assert code == 0
     assert "base.plan.json (1) → base.plan.json (2)" in out
+
+
+def test_what_cannot_be_met_is_named_by_its_workload(here: Path, run: Run) -> None:
+    """A comparison said "training[0].deadline", and three limits with "and" between all of them."""
+    nothing = side("nothing", None, "training.tune.deadline=1 min")
+    assert nothing.told()["reason"] == "proven infeasible: tune and training.tune.deadline 60 s cannot all be met"
+    conflict = [{"name": name, "label": name} for name in ("tune", "chat", "limits.max_devices")]
+    several = replace(nothing, document={**nothing.document, "infeasible": {"conflict": conflict}})  # type: ignore[typeddict-item]
+    assert several.told()["reason"].endswith(": tune, chat and limits.max_devices cannot all be met")
 
 
 def test_one_scenario_beside_its_cases_and_settings(here: Path, run: Run) -> None:

@@ -10,6 +10,7 @@ from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.plan.model.others import Conflict
 from planner.plan.model.plan import CatalogUsed, PlanDocument
+from planner.plan.parts import limit_name
 from planner.scenario.schema import Scenario
 
 WITH_PLAN = ("optimal", "feasible")
@@ -77,14 +78,19 @@ class Side:
         if self.document["status"] != "infeasible":
             return f"the solver ended without one ({self.document['status']})"
         found = self.document.get("infeasible")
-        names = [_limit_told(one) for one in found["conflict"]] if found else []
-        return "proven infeasible" + (f": {' and '.join(names)} cannot all be met" if names else "")
+        names = [_limit_told(self.document, one) for one in found["conflict"]] if found else []
+        return "proven infeasible" + (f": {_listed(names)} cannot all be met" if names else "")
 
 
-def _limit_told(limit: Conflict) -> str:
-    """A limit of the conflict, or a workload: "limits.budget $100"."""
+def _limit_told(document: PlanDocument, limit: Conflict) -> str:
+    """A limit of the conflict by the name of its workload, or a workload: "limits.budget $100"."""
     name, label = limit["name"], limit["label"]
-    return name if label in ("", name) else f"{name} {label}"
+    return limit_name(document, name) + ("" if label in ("", name) else f" {label}")
+
+
+def _listed(names: list[str]) -> str:
+    """ "a", "a and b", "a, b and c"."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _catalog_told(catalog: CatalogUsed) -> CatalogTold:
