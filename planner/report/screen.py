@@ -225,9 +225,12 @@ def _in_the_way(document: PlanDocument, facts: Infeasible) -> Said:
     notes = [(f"{name}: {words.missed(reasons[0])}",) for name, reasons in facts["workloads"].items() if reasons]
     if conflict:
         head = "cannot hold together" + (", though any fewer of these can" if facts["minimal"] else "")
+        head = head if len(conflict) > 1 else "cannot be met even by itself"
         notes.append((f"{head}: {'; '.join(conflict)}",))
     # What was not weighed, and how it would be; requests that no machine would take; and what may be misspelt
-    notes += [(one,) for one in said.matters(document) if any(word in one for word in _IN_THE_WAY)]
+    # No limit is in conflict where machines that are owned come too late or leave too soon: they are told, too
+    told = _IN_THE_WAY if any(one["label"] != one["name"] for one in facts["conflict"]) else (*_IN_THE_WAY, "owned ")
+    notes += [(one,) for one in said.matters(document) if any(word in one for word in told)]
     more = [f"{counted(left, 'other limit')} tried"] if left else []
     more += ["changes of several together"] if facts["combined"] and alone else []
     if more:

@@ -556,3 +556,22 @@ def test_where_no_grid_is_known_the_first_screen_says_that_carbon_is_in_the_way(
         "where carbon counts, 1 offer of regions whose grids are unknown is left out, and weighed without a limit"
         in screen
     )
+
+
+def test_a_share_on_spot_that_nobody_may_sell_is_told() -> None:
+    """Of max_spot_share beside prices on demand alone nothing was said."""
+    asked = scenario([], [fleet("batch") | {"max_spot_share": 0.5}])
+    known = catalog([device()], [shape()], [offer("north/one", 1.0), offer("north/one", 0.2, price_model="spot")])
+    (said,) = [line for line in api.solve(asked, known).document["warnings"] if "max_spot_share" in line]
+    assert said.startswith("batch: max_spot_share (0.5) does nothing while hardware.pricing names no spot")
+
+
+def test_owned_machines_that_leave_too_soon_are_told_where_nothing_else_is_in_the_way() -> None:
+    """The first screen said "cannot hold together, though any fewer of these can: chat must run", and no more."""
+    own = catalog([device()], [shape("north/one")], [])
+    owned = {"shape": "north/one", "count": 4, "price": "$5/h", "until": "2026-12-09"}
+    days = {"begin": "2026-12-01", "horizon": "10 days", "periods": "1 day"}
+    asked = scenario([], [fleet("chat")], **days, hardware={"kinds": ["owned"], "owned": [owned]})
+    screen = " ".join(render_screen(api.solve(asked, own).document).split())
+    assert "! cannot be met even by itself: chat must run" in screen
+    assert "a fleet holds its machines for the whole plan, and these are there until 2026-12-09" in screen

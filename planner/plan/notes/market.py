@@ -76,7 +76,16 @@ def _unsold(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
 
 
 def _no_spot_share(scenario: Scenario) -> Iterator[str]:
-    """Fleets of a scenario that names spot and trains nothing, where none of them may stand on it."""
+    """Fleets that may stand on spot which nobody may sell, and of a scenario that names spot and trains nothing those
+    that may not.
+    """
+    if "spot" not in scenario.hardware.pricing:
+        for fleet in scenario.serving:
+            if fleet.max_spot_share:
+                yield (
+                    f"{fleet.name}: max_spot_share ({fleet.max_spot_share:.4g}) does nothing while hardware.pricing "
+                    "names no spot: add spot there, and hardware.spot: {interruptions: 0.05 /h}"
+                )
     if "spot" in scenario.hardware.pricing and not scenario.training:
         for name in [fleet.name for fleet in scenario.serving if fleet.max_spot_share is None]:
             yield (
