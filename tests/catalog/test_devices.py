@@ -243,6 +243,22 @@ def test_a_machine_that_is_asked_for_as_a_device_is_told_its_device(catalog: Cat
     assert problem.hint.startswith("write h100-sxm-80gb, the device of it")
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "setting"),
+    [("lambda", "provider", "hardware.providers=lambda"), ("GCP", "provider", "hardware.providers=gcp"),
+     ("us-east-2", "region", "hardware.regions=us-east-2"), ("spot", "price model", "hardware.pricing=spot")],
+)  # fmt: skip
+def test_what_is_asked_for_as_a_device_and_is_none_is_told_where_it_is_asked(
+    catalog: Catalog, name: str, kind: str, setting: str
+) -> None:
+    """Of a provider, a region or a price model it was said that all devices are listed."""
+    with pytest.raises(InputError) as caught:
+        one_device(catalog, name)
+    (problem,) = caught.value.problems
+    assert problem.message == f"'{name}' is a {kind}, and what is asked for is a device"
+    assert problem.hint.startswith(f"plan compare SCENARIO --set {setting} ")
+
+
 @pytest.mark.parametrize(("name", "gib"), MEMORY)
 def test_memory_of_one_device(catalog: Catalog, name: str, gib: float) -> None:
     assert find_device(catalog, name).memory_bytes == gib * 2**30

@@ -575,3 +575,13 @@ def test_owned_machines_that_leave_too_soon_are_told_where_nothing_else_is_in_th
     screen = " ".join(render_screen(api.solve(asked, own).document).split())
     assert "! cannot be met even by itself: chat must run" in screen
     assert "a fleet holds its machines for the whole plan, and these are there until 2026-12-09" in screen
+
+
+def test_a_group_of_owned_machines_that_is_not_there_is_told_those_that_are() -> None:
+    """A place beyond the last was "no device of the catalog"."""
+    own = catalog([device()], [shape("north/one")], [offer("north/one", 1.0)])
+    asked = scenario([], [fleet()], hardware={"owned": [{"shape": "north/one", "count": 2, "price": "$5/h"}]})
+    with pytest.raises(InputError) as caught:
+        api.why_not(asked, "hardware.owned[7]", own)
+    (problem,) = caught.value.problems
+    assert (problem.message, problem.hint) == ("there is no hardware.owned[7]", "hardware.owned[0]: 2 × north/one")

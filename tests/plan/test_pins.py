@@ -188,7 +188,8 @@ def test_words_that_are_no_layout_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["tp=8,pp=2,mb=4,zero=1", "tp8, pp2, mb4, zero1", "TP=8 PP=2 micro_batch=4 sharding=zero-1", "tp8 pp2 mb4 zero-1"]
+    "words",
+    ["tp=8,pp=2,mb=4,zero=1", "tp8, pp2, mb4, zero1", "TP=8 PP=2 micro_batch=4 sharding=zero-1", "tp8 pp2 mb4 zero-1"],
 )
 def test_a_layout_is_read_as_people_write_it(words: str) -> None:
     """Commas and equal signs, which launch scripts have, were no part of a layout."""

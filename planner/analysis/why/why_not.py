@@ -70,16 +70,25 @@ def groups_named(scenario: Scenario, name: str) -> list[Asked]:
         Says what is owned.
     name
         A shape, with "onprem/" or without, "hardware.owned[0]", or a group as plans call it.
+
+    Raises
+    ------
+    InputError
+        A place that no group has.
     """
     plain, groups = name.removeprefix("onprem/"), enumerate(scenario.hardware.owned)
     found = [
         (owned.shape.removeprefix("onprem/"), index, owned_name(scenario.hardware, index)) for index, owned in groups
     ]
-    return [
+    named = [
         Asked(name=told, group=index)
         for shape, index, told in found
         if shape == plain or name in (owned_key(index), told)
     ]
+    if not named and name.startswith("hardware.owned"):
+        listed = "; ".join(f"{owned_key(index)}: {told}" for _, index, told in found)
+        raise InputError.of("unknown-device", f"there is no {name}", hint=listed or "hardware.owned lists no machines")
+    return named
 
 
 def why_not(
