@@ -85,26 +85,28 @@ def one_device(catalog: Catalog, name: str) -> str:
     message = f"'{name}' is {'several devices' if found else 'no device'} of the catalog"
     shapes = [] if found else [one for one in catalog.shapes.values() if name in (one.id, one.name)]
     shape = min(shapes, key=lambda one: one.id, default=None)
-    kind, field = ("", "") if found else _other_thing(catalog, name)
+    kind, setting = ("", "") if found else _other_thing(catalog, name)
     if shape is not None:
         message = f"'{name}' is a machine, and what is asked for is a device"
         hint = f"write {shape.device}, the device of it; machines that are owned go by their own name"
     elif kind:
         message = f"'{name}' is a {kind}, and what is asked for is a device"
-        hint = (
-            f"plan compare SCENARIO --set {field}={name.lower()} holds the plan against the cheapest one of that {kind}"
-        )
+        hint = f"plan compare SCENARIO --set {setting} holds the plan against the cheapest one with that {kind} alone"
     raise InputError.of("unknown-device", message, hint=hint)
 
 
 def _other_thing(catalog: Catalog, name: str) -> tuple[str, str]:
-    """What else a name stands for, a provider, a region or a price model, and the field that narrows a scenario to it."""
-    low = name.lower()
-    if low in {offer.provider for offer in catalog.offers}:
-        return "provider", "hardware.providers"
-    if low in {offer.region.lower() for offer in catalog.offers}:
-        return "region", "hardware.regions"
-    return ("price model", "hardware.pricing") if low in {offer.price_model for offer in catalog.offers} else ("", "")
+    """What else a name stands for, a provider, a region or a price model, and what narrows a scenario to it."""
+    low, offers = name.lower(), catalog.offers
+    regions = {offer.region.lower(): offer.region for offer in offers if offer.region}
+    if low in {offer.provider for offer in offers}:
+        return "provider", f"hardware.providers={low}"
+    if low in regions:
+        return "region", f"hardware.regions={regions[low]}"
+    if low in {offer.price_model for offer in offers}:
+        more = " --set 'hardware.spot={interruptions: 0.05 /h}'" if low == "spot" else ""  # or it is refused
+        return "price model", f"hardware.pricing={low}{more}"
+    return "", ""
 
 
 def _unknown(noun: str, name: str, known: Iterable[str]) -> InputError:

@@ -26,6 +26,10 @@ COMMAND_GROUPS = {
     "Trust": ("verify", "validate", "calibrate"),
 }
 OTHER_COMMANDS = "More"
+_FORMATS_MEANT = {  # what `framework` or people call a program, and the format of `plan export` that is made for it
+    "megatron": "torchrun", "megatron-lm": "torchrun", "fsdp": "torchtitan", "jax": "maxtext",
+    "tensorrt-llm": "trt-llm", "tensorrt": "trt-llm", "k8s": "kubernetes",
+}  # fmt: skip
 _ROWS = list[tuple[str, str]]
 
 
@@ -33,7 +37,7 @@ class Command(TyperCommand):
     """A command whose options are listed in groups, and refused without words of the library that reads them."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As it is; a file where a format stands is told its place."""
+        """As it is; a file where a format stands is told its place, and a mistyped choice the near one."""
         try:
             return super().parse_args(ctx, args)
         except BadParameter as error:
@@ -41,11 +45,22 @@ class Command(TyperCommand):
             name = getattr(error.param, "name", "")
             if name == "output" and (file := re.match(r"'([^']*\.\w+)' is not one of", error.message)):
                 error.message += f" A file is named by --out {file[1]}"
+            elif choice := re.match(r"'([^']+)' is not one of (.+)\.$", error.message):
+                near = _meant(choice[1].lower(), re.findall(r"'([^']+)'", choice[2]))
+                error.message += f" Did you mean {near}?" if near else ""
             raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments, own options, then those that commands share."""
         _write_parameters(self, ctx, formatter)
+
+
+def _meant(word: str, choices: list[str]) -> str:
+    """The choice that a word may stand for; "" none."""
+    from planner.spelling import closest
+
+    other = _FORMATS_MEANT.get(word, "")
+    return other if other in choices else next(iter(closest(word, choices)), "")
 
 
 class Group(TyperGroup):

@@ -174,14 +174,17 @@ def able(asked: Asked) -> list[str]:
 
 
 def closest(asked: Asked) -> tuple[str, Lack]:
-    """Of an allocation that no program runs: the program nearest to it, and why it does not.
+    """Of an allocation that no program runs: the program nearest to it, "" where none runs on its device, and why.
 
     Parameters
     ----------
     asked
         The allocation, of which `able` names no program.
     """
-    there = [name for name in _foreseen_first(asked) if asked.kind in SOFTWARE[name].kinds] or list(SOFTWARE)
+    there = [name for name in _foreseen_first(asked) if asked.kind in SOFTWARE[name].kinds]
+    if not there:  # of Trainium, Gaudi ...: naming one of them would say that it is this one that lacks something
+        none = f"{asked.device} is neither GPU nor TPU, and all that it writes for runs on those alone"
+        return "", next(_common(next(iter(SOFTWARE.values())), asked), Lack(none))
     reason = lack(there[0], asked)
     assert reason is not None
     return there[0], reason
@@ -273,8 +276,9 @@ def _by_table(software: Software, asked: Asked) -> Iterator[Lack]:
         return Lack(dict(software.because).get(what, plain), way)
 
     if asked.kind not in software.kinds:
-        kind = "a TPU" if asked.kind == "tpu" else "no TPU" if software.kinds == ("tpu",) else "no GPU"
-        yield Lack(f"{asked.device} is {kind}, which {program} is not exported for")
+        wanted = "TPU" if software.kinds == ("tpu",) else "GPU"
+        kind = "a TPU" if asked.kind == "tpu" else f"no {wanted}"
+        yield Lack(f"{asked.device} is {kind}, and {program} is exported for {wanted}s alone")
     if job.lora is not None and not software.bases:
         yield lacks("adapters", f"{program} trains no adapters")
     elif job.lora is not None and job.lora.base not in software.bases:

@@ -246,7 +246,8 @@ def test_a_machine_that_is_asked_for_as_a_device_is_told_its_device(catalog: Cat
 @pytest.mark.parametrize(
     ("name", "kind", "setting"),
     [("lambda", "provider", "hardware.providers=lambda"), ("GCP", "provider", "hardware.providers=gcp"),
-     ("us-east-2", "region", "hardware.regions=us-east-2"), ("spot", "price model", "hardware.pricing=spot")],
+     ("us-east-2", "region", "hardware.regions=us-east-2"), ("canada-1", "region", "hardware.regions=CANADA-1"),
+     ("spot", "price model", "hardware.pricing=spot --set 'hardware.spot={interruptions: 0.05 /h}'")],
 )  # fmt: skip
 def test_what_is_asked_for_as_a_device_and_is_none_is_told_where_it_is_asked(
     catalog: Catalog, name: str, kind: str, setting: str

@@ -179,3 +179,14 @@ def test_files_of_a_cluster_are_one_stream(run: Run, plan: Path) -> None:
     run("export", "kubernetes", str(plan), "--out", "apart/")
     apart = [list(yaml.safe_load_all(path.read_text())) for path in Path("apart").iterdir()]
     assert sorted(kinds) == sorted(one["kind"] for file in apart for one in file if one)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("megatron", "torchrun"), ("trtllm", "trt-llm"), ("k8s", "kubernetes"), ("fsdp", "torchtitan"), ("vlm", "vllm")],
+)
+def test_a_format_by_another_name_is_told_the_one_that_is_meant(run: Run, plan: Path, typed: str, meant: str) -> None:
+    """All thirteen formats were listed, none of which is called Megatron-LM."""
+    result = run("export", typed, str(plan))
+    assert result.code == 2
+    assert f"Did you mean {meant}?" in " ".join(result.err.split())

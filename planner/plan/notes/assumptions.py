@@ -288,7 +288,7 @@ def _unlaunched(candidates: Candidates, workload: TrainingWorkload, row: Trainin
     name, (reason, way) = closest(asked)
     where = "" if mixed else f" on {row['device']}"
     because = f"{reason}; {way}" if way else reason
-    of = "" if mixed or SOFTWARE[name].program in reason else f"{SOFTWARE[name].program}: "
+    of = "" if mixed or not name or SOFTWARE[name].program in reason else f"{SOFTWARE[name].program}: "
     yield f"{workload['name']}{where}: no program that plan export writes for runs it as planned: {of}{because}"
 
 
