@@ -358,7 +358,8 @@ def _shape() -> Any:
 
 def test_a_device_that_no_program_of_export_runs_on_is_told_without_naming_one() -> None:
     """Of Trainium it was said that "trainium1 is no GPU, which Megatron-LM is not exported for"."""
-    document = api.solve(parse_scenario("""{schema: plan/v1, name: a, hardware: {allow: [trainium1]},
-      training: [{name: pre, model: llama-3.1-8b, tokens: 20B, deadline: 30 days}]}""", file="a.yaml")).document  # fmt: skip
+    text = """{schema: plan/v1, name: a, hardware: {allow: [trainium1]},
+      training: [{name: pre, model: llama-3.1-8b, tokens: 20B, deadline: 30 days}]}"""
+    document = api.solve(parse_scenario(text, file="a.yaml")).document
     (said,) = [one for one in document["warnings"] if "plan export" in one]
     assert said.endswith("trainium1 is neither GPU nor TPU, and all that it writes for runs on those alone")
