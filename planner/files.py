@@ -242,6 +242,14 @@ def _demand_no_input(target: Path, name: str) -> None:
         raise OutputError(problem)
 
 
+def leads_out(folder: StrPath, path: StrPath) -> bool:
+    """Whether a path leads out of a folder, links followed."""
+    try:
+        return not _followed(Path(path)).is_relative_to(Path(folder).resolve())
+    except (OSError, RuntimeError, ValueError):  # a circle of links, a NUL
+        return True
+
+
 def demand_inside(folder: StrPath, path: StrPath) -> None:
     """Refuse a path that a scenario or a plan names outside of a folder, links followed, unless that was allowed.
 
@@ -250,13 +258,7 @@ def demand_inside(folder: StrPath, path: StrPath) -> None:
     InputError
         It leads out.
     """
-    if _outside.get():
-        return
-    try:
-        inside = _followed(Path(path)).is_relative_to(Path(folder).resolve())
-    except (OSError, RuntimeError, ValueError):  # a circle of links, a NUL
-        inside = False
-    if not inside:
+    if not _outside.get() and leads_out(folder, path):
         message = f"'{os.fspath(path)}' lies outside of the folder of the file that names it"
         raise _refuse("unsafe-path", message, "", "move it there, or allow it: --allow-outside")
 

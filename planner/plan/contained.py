@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from planner.files import demand_inside
+from planner.files import demand_inside, leads_out
 from planner.scenario.shipped import folder_of, is_shipped
 
 NAMING = ("catalog", "config", "trace", "histogram", "profile", "load_profile", "include")  # keys that name files
@@ -22,18 +23,36 @@ def demand_contained(plan: Mapping[str, Any]) -> None:
         It does, and that was not allowed (`planner.files.outside_allowed`).
     """
     file = plan.get("scenario_file")
-    if isinstance(file, str) and not is_shipped(file) and _names_files(plan.get("scenario")):
+    if isinstance(file, str) and not is_shipped(file) and any(_files_named(plan.get("scenario"))):
         demand_inside(".", folder_of(file) or ".")
 
 
-def _names_files(scenario: Any) -> bool:
+def needs_outside(plan: Mapping[str, Any], *, from_here: bool = False) -> bool:
+    """Whether files that a scenario names are read with --allow-outside alone.
+
+    Parameters
+    ----------
+    plan
+        Any document with a scenario and its file.
+    from_here
+        Whether the plan is read, which may name what lies in the working folder; else the scenario, and its folder.
+    """
+    file = plan.get("scenario_file")
+    if not isinstance(file, str) or is_shipped(file):
+        return False
+    home = folder_of(file) or "."
+    named = list(_files_named(plan.get("scenario")))
+    return any(leads_out(home, Path(home) / one) for one in named) or (
+        from_here and bool(named) and leads_out(".", home)
+    )
+
+
+def _files_named(scenario: Any) -> Iterator[str]:
     waiting = [scenario]
     while waiting:
         value = waiting.pop()
         if isinstance(value, Mapping):
-            if any(isinstance(value.get(key), str) for key in NAMING):
-                return True
+            yield from (value[key] for key in NAMING if isinstance(value.get(key), str))
             waiting += value.values()
         elif isinstance(value, list):
             waiting += value
-    return False

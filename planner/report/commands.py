@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from planner.candidates.program import SHARE
 from planner.catalog.reading import is_date
+from planner.plan.contained import needs_outside
 from planner.plan.made_with import outside
 from planner.scenario.shipped import name_here
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 AGAIN = "again.plan.json"
 Flag = tuple[str, str]  # an option and its value; "" of one that has none
+OUTSIDE: Flag = ("--allow-outside", "")
 
 
 def asking(document: PlanDocument, verb: str = "solve", *more: str) -> str:
@@ -37,6 +39,7 @@ def asking(document: PlanDocument, verb: str = "solve", *more: str) -> str:
     """
     flags = [*_question(document, document.get("settings", ()))]
     flags += [flag for flag, verbs in _precision(document) if verb in verbs]
+    flags += [OUTSIDE] if needs_outside(document) else []
     return shlex.join(["plan", verb, name_here(document["scenario_file"]), *_words(flags), *more])
 
 
@@ -62,6 +65,7 @@ def of_plan(document: PlanDocument, saved: str, verb: str, *more: str, form: str
     flags = _catalog(document)
     files = [value for name, value in flags if name != "--price" and not is_date(value)]
     again = _words(flags) if any(map(outside, files)) else []
+    again += _words([OUTSIDE]) if needs_outside(document, from_here=True) else []
     return shlex.join(["plan", verb, *([form] if form else []), saved, *more, *again])
 
 

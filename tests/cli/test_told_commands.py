@@ -6,6 +6,7 @@ import html
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,26 @@ def test_each_told_command_asks_the_same_question(run: Run, folder: Path, asked:
             done = run(verb, *words)
             assert done.code == 0, (verb, words, done.err)
             assert "not-proven" not in done.err
+
+
+@pytest.mark.parametrize("limits", [(), ("--set", "limits.budget=$300")], ids=["plan", "no plan"])
+def test_commands_of_a_scenario_that_reads_elsewhere_say_so(
+    run: Run, folder: Path, tmp_path_factory: pytest.TempPathFactory, limits: tuple[str, ...]
+) -> None:
+    """They left --allow-outside out: followed, `plan solve` was refused, and the plan was "not proven"."""
+    model = tmp_path_factory.mktemp("elsewhere") / "config.json"
+    shutil.copy(Path(__file__).parents[2] / "docs/generate/examples/config.json", model)
+    (folder / "far.yaml").write_text(
+        CHAT.replace("model: llama-3.1-8b", f"model: {{config: '{model}'}}"), encoding="utf-8"
+    )
+    answer = run("solve", "far.yaml", "--allow-outside", *limits)
+    for verb, *words in told(answer.out):
+        assert "--allow-outside" in words, (verb, words)
+        if verb not in ("live", "export"):
+            done = run(verb, *words)
+            assert "unsafe-path" not in done.err
+            assert "not-proven" not in done.err
+    assert "--allow-outside" not in run("solve", "chat.yaml", *limits).out
 
 
 def test_a_way_out_of_ones_own_catalog_comes_true(run: Run, folder: Path) -> None:
