@@ -47,6 +47,11 @@ class Site:
     drawn_w: float | None = None  # by one shape, where the scenario says so
     grid: Grid | None = None  # of what is owned; of what is rented the catalog has it by provider and region
 
+    @property
+    def said(self) -> str:
+        """The offer in a message: machines that are owned by their shape and where the scenario lists them."""
+        return self.offer.id if self.owned is None else f"{self.shape.name} ({owned_key(self.owned)})"
+
     @cached_property
     def spot(self) -> bool:
         """Whether it may be taken away."""

@@ -388,7 +388,7 @@ def _able_sites(question: ServingQuestion, sites: Sequence[Site], ledger: Ledger
 def _within_cap(question: ServingQuestion, caps: ShapeCaps, site: Site, nodes: int, ledger: Ledger) -> bool:
     cap = caps.of(site)
     if nodes > cap:
-        text = f"{counted(nodes, 'shape')} of {site.offer.id} for one replica, {cap} allowed"
+        text = f"{counted(nodes, 'shape')} of {site.said} for one replica, {cap} allowed"
         ledger.drop("quota", "columns", nearest=text, miss=float(nodes - cap), on=names_on([site]))
         return False
     hours = question.scenario.horizon_s / 3600.0

@@ -241,7 +241,7 @@ def _within_caps(caps: ShapeCaps, part: Part, site: Site, ledger: Ledger) -> lis
     kept = np.flatnonzero(part.nodes <= cap)
     if len(kept) < len(part.nodes):
         least = int(part.nodes[part.nodes > cap].min())
-        text = f"{counted(least, 'shape')} of {site.offer.id}, {cap} allowed"
+        text = f"{counted(least, 'shape')} of {site.said}, {cap} allowed"
         ledger.drop(
             "quota", "columns", len(part.nodes) - len(kept), nearest=text, miss=float(least - cap), on=names_on([site])
         )

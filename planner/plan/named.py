@@ -355,6 +355,8 @@ def _impossible(candidates: Candidates, thing: _Thing) -> str:
         return f"not used: {thing.missing}"
     _, name, drop = furthest
     told = SAID.get(drop.reason) or f"{drop.reason}: {drop.nearest}".removesuffix(": ")
+    if thing.owned is not None:  # that there are no more of one's own is no quota
+        told = told.removeprefix("quota: ")
     text = f"not used: {name}: {told}" if len(candidates.ledgers) > 1 else f"not used: {told}"
     return text + ("; " + TOGETHER if thing.owned is not None and _alone(candidates, thing.owned) else "")
 

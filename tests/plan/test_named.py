@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from planner.plan.document import resealed
 from planner.plan.notes.assumptions import _beyond
 from planner.report.plan_words import because_lines, carbon_of
 from planner.report.screen import render_screen
+from planner.scenario.load import parse_scenario
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 OWNED = {"shape": "dgx-a100-80gb", "count": 8, "price": "$0/h"}
@@ -585,3 +587,14 @@ def test_a_group_of_owned_machines_that_is_not_there_is_told_those_that_are() ->
         api.why_not(asked, "hardware.owned[7]", own)
     (problem,) = caught.value.problems
     assert (problem.message, problem.hint) == ("there is no hardware.owned[7]", "hardware.owned[0]: 2 × north/one")
+
+
+def test_too_few_machines_of_ones_own_are_told_by_their_shape() -> None:
+    """It was "quota: 25 shapes of owned:0:onprem/dgx-h100, 2 allowed", of a scenario without any quota."""
+    text = """{schema: plan/v1, name: own, training: [
+        {name: big, model: llama-3.1-8b, tokens: 100B, deadline: 1 day}],
+      hardware: {allow: [h100-sxm-80gb], kinds: [owned, cloud],
+        owned: [{shape: dgx-h100, count: 2, price: $10/h}]}}"""
+    asked = parse_scenario(text, file="own.yaml")
+    text = line_of(api.solve(asked).document, "hardware.owned[0]")["text"]
+    assert re.fullmatch(r"not used: [0-9]+ shapes of dgx-h100 \(hardware\.owned\[0\]\), 2 allowed", text)
