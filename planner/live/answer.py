@@ -20,6 +20,7 @@ from planner.plan.asked import currency_of
 from planner.plan.model.frontier import Tradeoff
 from planner.plan.model.others import Infeasible
 from planner.plan.model.plan import PlanDocument
+from planner.plan.parts import limit_name
 from planner.report import compare_words, screen
 from planner.report import plan_words as words
 from planner.report import screen_words as said
@@ -30,7 +31,7 @@ from planner.report.html.memory import memory_figure, memory_table
 from planner.report.html.sheet import templates
 from planner.report.html.timeline import finish_table, timeline_figure
 from planner.report.html.tradeoff import job_figures, job_table
-from planner.report.ways_out import change, cost_then, how, limit_name
+from planner.report.ways_out import change, cost_then, how
 from planner.scenario.schema import Scenario
 
 _FILES = ("page.html", "answer.html", "traded.html")

@@ -78,3 +78,11 @@ def test_something_is_left_to_the_scenario_as_written(shares: list[str], found: 
 def test_probabilities_are_hundredths_of_a_percent(share: str, found: int) -> None:
     case = {"name": "c", "probability": share, "set": {"limits.max_devices": 9}}
     assert mistakes(uncertainty=[case]) == ["out-of-range"] * found
+
+
+def test_dates_of_owned_machines_miss_all_that_they_want_at_once() -> None:
+    """`periods` was asked for once `begin` was written."""
+    owned = {"shape": "dgx-h100", "count": 1, "price": "$10/h", "until": "2027-01-01"}
+    with pytest.raises(InputError) as caught:
+        scenario([job()], hardware={"owned": [owned]})
+    assert [problem.hint for problem in caught.value.problems] == ["add begin: 2026-12-01", "add periods: 1 week"]
