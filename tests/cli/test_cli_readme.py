@@ -1,4 +1,6 @@
-"""The screen that the README shows is the one that is printed, but for advice, which comes as time allows."""
+"""The screen that the README shows is the one that is printed, but for advice, which comes as time allows, and for
+warnings, which take the lines that advice leaves.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,13 @@ README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
 def without_advice(screen: str) -> list[str]:
-    """Its lines, without a piece of advice and the command below it, and without the time that it took."""
+    """Its lines, without advice with the commands below it, without warnings, and without the time that it took."""
     lines = re.sub(r" · solved in [0-9.]+ s|^> more advice: -v$", "", screen, flags=re.MULTILINE).splitlines()
-    advice = [number for number, line in enumerate(lines) if line.startswith("> ")]
-    left_out = {number + more for number in advice for more in (0, 1)}
-    kept = [line for number, line in enumerate(lines) if number not in left_out]
-    return [line for line in kept if line]
+    kept, told = [], False
+    for line in lines:
+        told = line.startswith(("> ", "! ")) or (told and line.startswith("  "))
+        kept += [line] if line and not told else []
+    return kept
 
 
 def test_the_screen_of_the_readme_is_what_is_printed(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
