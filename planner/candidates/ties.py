@@ -50,6 +50,8 @@ AMPLE = 4  # times what every workload costs alone: plans that cost more have th
 MILLION = 1e6
 KIND = 16  # weighs more than any order among kinds
 VIRTUAL = KIND // 2  # virtual stages of a pipeline over machines
+RUN_STAGES = 16  # of pipelines of published runs
+DEEP = 2 * KIND  # more stages than that
 INSIDE = 8 * KIND  # more than all kinds together: a pipeline within a machine; a replica beyond one
 SHARED_OUT = 4 * INSIDE  # gradients or weights shared out under a pipeline; a replica over a network not made for it
 UNDATED = ("date-unknown", "recalled")
@@ -115,7 +117,11 @@ def six_digits(values: NDArray[np.float64]) -> IntArray:
 
 
 def plain_training(layout: Layout, domain: IntArray | int) -> IntArray:
-    """How involved a split of a job is: what guides advise against, then kinds of parallelism, data before others.
+    """How involved a split of a job is: what guides advise against, then kinds of parallelism beside data.
+
+    Data parallelism is where guides begin and what they keep as much of as fits: it makes no split more involved, or
+    the deepest pipeline, with one replica, would pass for plain. Runs and recipes have up to 16 stages (Llama 3 405B;
+    Megatron Bridge; DeepSeek-V3), tables of a paper 64.
 
     Parameters
     ----------
@@ -127,8 +133,9 @@ def plain_training(layout: Layout, domain: IntArray | int) -> IntArray:
     cut, inside = pp > 1, pp * np.maximum(tp * cp, ep) <= domain  # a copy of the experts lies on `ep` ranks of a stage
     advised = np.where(cut & inside, INSIDE, 0) + np.where(cut & (np.asarray(layout.sharding) >= 2), SHARED_OUT, 0)
     virtual = np.where(np.asarray(layout.vpp) > 1, np.where(inside, INSIDE, VIRTUAL), 0)
-    order = {"dp": 0, "tp": 1, "ep": 1, "cp": 2, "pp": 3}
-    return np.asarray(_involved(order, layout) + advised + virtual, dtype=np.int64)
+    order = {"tp": 1, "ep": 1, "cp": 2, "pp": 3}
+    deep = np.where(pp > RUN_STAGES, DEEP, 0)
+    return np.asarray(_involved(order, layout) + advised + virtual + deep, dtype=np.int64)
 
 
 def plain_serving(layout: ReplicaLayout, domain: IntArray | int, made_for_it: NDArray[np.bool_] | bool) -> IntArray:
