@@ -287,7 +287,8 @@ ACCEPTED: list[tuple[dict[str, Any], list[str]]] = [
     ({"layout": {"sharding": "zero-1", "recompute": "full"}}, ["--recompute-method", "--use-distributed-optimizer"]),
     ({"layout": {"tp": 4, "dp": 4, "micro_batches": 124}}, ["--sequence-parallel"]),
     ({"layout": STAGES, "row": TEN}, ["--decoder-first-pipeline-num-layers"]),
-    ({"job": {"precision": "fp8"}}, ["--fp8-format", "--bf16"]),
+    ({"job": {"precision": "fp8"}}, ["--fp8-format", "--bf16", "--fp8-recipe", "tensorwise"]),
+    ({"job": {"precision": "fp8"}, "row": {"device": "b200-sxm"}}, ["--fp8-recipe", "mxfp8"]),  # as rows were measured
     ({"job": {"optimizer": "adamw-bf16-moments"}}, ["--exp-avg-dtype"]),
     ({"job": {"framework": "pytorch"}, "layout": {"sharding": "zero-1"}}, ["--grad-reduce-in-bf16"]),  # 16 bytes
     ({"job": {"model": "mixtral-8x7b"}, "layout": EXPERTS}, ["--expert-model-parallel-size"]),
