@@ -41,7 +41,7 @@ _OPTIMIZERS: dict[str, tuple[Option, ...]] = {
     "muon": (("--optimizer", "muon"),),
 }
 _NARROW_BYTES = 2.0  # of a gradient
-# where most of what was measured in 8 bits scales blocks of 32; on Hopper whole tensors; Megatron-LM's default does neither
+# where rows in 8 bits scale blocks of 32; on Hopper they scale whole tensors; Megatron-LM by default does neither
 _MXFP8 = ("b200-sxm", "b300-sxm", "gb200-nvl72", "gb300-nvl72")
 _FSDP = {"zero-2": "optim_grads", "zero-3": "optim_grads_params"}
 
