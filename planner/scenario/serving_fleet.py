@@ -169,8 +169,8 @@ class ServingFleet(Part):
     )
     weights: Format = Field(
         "bf16",
-        description="storage format of the weights, and of the products where the device has such units; left out: the "
-        "one that the model is published in, where the engine loads what repositories hold",
+        description="storage format of the weights, and of the products where the device has such units; left out: "
+        "bf16, or the other format that the model is published in, where the engine loads what repositories hold",
     )
     kv_cache: Format = Field("bf16", description="storage format of keys and values")
     requests_per_minute: RequestsPerMinute | None = Field(None, alias="qpm", description="mean requests per minute")
