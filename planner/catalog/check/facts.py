@@ -62,7 +62,9 @@ def facts_of(catalog: Catalog) -> Iterator[tuple[str, str, str, Provenance]]:
         yield "calibration/training.yaml", family.family, "constants", family.provenance
     if catalog.serving is not None:
         yield "calibration/serving.yaml", "serving", "constants", catalog.serving.provenance
-    yield from (("fabrics.yaml", fabric.id, "fabric", fabric.provenance) for fabric in catalog.fabrics.values())
+    for fabric in catalog.fabrics.values():
+        facts = {"fabric": fabric.provenance, **fabric.facts}
+        yield from (("fabrics.yaml", fabric.id, name, fact) for name, fact in facts.items())
     yield from (("grids.csv", "/".join(key), "carbon", grid.provenance) for key, grid in catalog.grids.items())
     yield from (("transfer.csv", key[0], key[1], fact.provenance) for key, fact in catalog.transfers.items())
 
