@@ -147,3 +147,22 @@ def test_every_device_of_the_catalog_can_be_resolved(name: str, world: Catalog) 
         if "serving" in card.uses:
             assert card.memory_bandwidth_bytes_per_s
             assert max(card.peak_flop_per_s.values()) > 0
+
+
+def test_a_step_was_timed_as_the_job_runs_only_where_all_of_it_is_fixed() -> None:
+    layout = {"dp": 8, "tp": 1, "pp": 1, "vpp": 1, "cp": 1, "ep": 1, "micro_batch": 1, "sharding": "zero-3",
+              "recompute": "none"}  # fmt: skip
+
+    def held(**parts: Any) -> TrainingJob:
+        return a_job(layout=parts or None, sharding=None, recompute=None)
+
+    run = {"device": "plain", "shape": "north/one", "layout": layout}
+    assert resolve.step_measured(held(**layout), shape(), run) == "same"
+    for part, other in ({"micro_batch": 2}, "north/one"), ({"recompute": "full"}, "north/one"), ({}, "north/two"):
+        assert resolve.step_measured(held(**{**layout, **part}), shape(other), run) == "another"
+    for left_open in layout:  # what is open may be chosen otherwise
+        rest = {name: size for name, size in layout.items() if name != left_open}
+        assert resolve.step_measured(held(**rest), shape(), run) == "another"
+    assert resolve.step_measured(held(), shape(), run) == "another"
+    assert resolve.step_measured(held(**layout), shape(device="slow"), run) == ""
+    assert resolve.step_measured(held(**layout), shape(), None) == ""
