@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.catalog.check.facts import facts_of
 from planner.catalog.load import find_device, find_shape, load_catalog
 from planner.errors import InputError, Problem
 from planner.files import data_folder
@@ -258,3 +259,8 @@ def test_digest_sees_every_fact(folder: Path, file: str, old: str, new: str) -> 
 def test_the_shipped_catalog_loads_from_a_copy_with_the_same_digest(tmp_path: Path) -> None:
     shutil.copytree(data_folder("hardware"), tmp_path / "copy")
     assert load_catalog(tmp_path / "copy").digest == load_catalog().digest
+
+
+def test_what_a_network_sustains_has_a_source_of_its_own() -> None:
+    (found,) = [fact for _, _, name, fact in facts_of(load_catalog(None)) if name == "sustained_share"]
+    assert (found.status, "nccl" in found.source) == ("inferred", True)
