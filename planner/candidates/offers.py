@@ -155,7 +155,7 @@ def usable_offers(scenario: Scenario, catalog: Catalog, *, allow_suspect: bool =
     return _found(_Asked(catalog=catalog, hardware=scenario.hardware, allow_suspect=allow_suspect)).usable
 
 
-def models_sold(scenario: Scenario, catalog: Catalog) -> set[str]:
+def models_sold(scenario: Scenario, catalog: Catalog) -> frozenset[str]:
     """Price models on which anything is sold that a scenario allows, by sellers and in regions that it allows."""
     return _models_sold(_Asked(catalog=catalog, hardware=scenario.hardware, allow_suspect=True))
 
@@ -204,14 +204,14 @@ def _found(asked: _Asked) -> _Found:
 
 
 @lru_cache(maxsize=8)  # told by every plan
-def _models_sold(asked: _Asked) -> set[str]:
+def _models_sold(asked: _Asked) -> frozenset[str]:
     catalog, hardware = asked.catalog, asked.hardware.model_copy(update={"pricing": RENTED})
     devices = _allowed_devices(hardware, catalog)
     judged = [
         (offer, _offer_refusal(offer, hardware, devices[catalog.shapes[offer.shape].device], allow_suspect=True))
         for offer in catalog.offers
     ]
-    return {offer.price_model for offer, reason in with_promise(judged, hardware, catalog) if not reason}
+    return frozenset(offer.price_model for offer, reason in with_promise(judged, hardware, catalog) if not reason)
 
 
 def _judged(hardware: Hardware, catalog: Catalog, allow_suspect: bool) -> list[tuple[Offer, str]]:

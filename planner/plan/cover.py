@@ -104,9 +104,7 @@ def least_cover(
     return found if found.units is None else Cover(found.bound, dict(found.units), found.steps)
 
 
-@lru_cache(
-    maxsize=64
-)  # the prices of a plan are asked about as they are made, as they are checked, and by what follows
+@lru_cache(maxsize=64)  # prices of a plan are asked about as they are made, as they are checked, and by what follows
 def _least_cover(
     weights: tuple[int, ...],
     upper: tuple[int, ...],

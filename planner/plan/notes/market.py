@@ -65,7 +65,7 @@ def market_warnings(candidates: Candidates, workloads: Sequence[Workload], bough
 def _unsold(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
     """Price models that the scenario names and that nobody whom it allows sells its devices on."""
     named = scenario.hardware.pricing if "pricing" in scenario.hardware.model_fields_set else ()
-    sold = models_sold(scenario, catalog) if named else set[str]()
+    sold = models_sold(scenario, catalog) if named else frozenset[str]()
     for model in named if sold else ():
         if model not in sold:
             own = "; a price of your own: hardware.contracts" if model in get_args(ContractModel) else ""
