@@ -184,14 +184,14 @@ class _Evaluation:
 
     def needed(self, memory: ServingMemory) -> Rows:
         """Places of replicas but for pipelines of a model that already fits without one."""
-        if self.question.fleet.layout is not None and stretches(self.question.fleet.layout.sizes):
+        if self.question.fleet.layout is not None and "pp" in self.question.fleet.layout.sizes:
             return np.arange(len(self.group_of))
         fits = _flat(memory.missing_bytes, len(self.group_of)) <= 0
         needless = np.zeros(len(fits), dtype=bool)
         for number, group in enumerate(self.groups):
             rows = np.flatnonzero(self.group_of == number)
             needless[rows] = pipelines_of_what_fits(group[0], _rows_of(self.layout, rows), fits[rows])
-            text = f"{group[0].shape.id}: it fits on fewer devices without one (layout: pp or tp says otherwise)"
+            text = f"{group[0].shape.id}: it fits on fewer devices without one (layout: pp says otherwise)"
             self.ledger.drop("pipeline", "layouts", int(needless[rows].sum()), nearest=text, on=names_on(group))
         return np.flatnonzero(~needless)
 

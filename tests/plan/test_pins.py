@@ -105,6 +105,20 @@ def test_a_model_that_fits_on_one_device_is_given_no_pipeline_unless_one_is_fixe
     assert not api.verify(free)
 
 
+def test_tensor_ranks_that_are_fixed_open_no_pipelines_that_nobody_was_offered() -> None:
+    """Pools of tp4 over eight devices in two stages were cheaper than anything that was open to the same question."""
+    fleet = {"name": "chat", "model": "llama-3.1-70b", "weights": "fp8", "qpm": 600, "input_tokens": 4000}
+    fleet |= {"output_tokens": 500, "disaggregated": True, "slo": {"ttft_p95": "2 s", "tpot_p95": "50 ms"}}
+    free, fixed = (
+        api.solve(scenario(serving=[{**fleet, **more}], hardware={"allow": ["h100-sxm-80gb"]})).document
+        for more in ({}, {"layout": "tp4"})
+    )
+    assert fixed["summary"]["cost_microusd"] >= free["summary"]["cost_microusd"]
+    assert {row["layout"]["pp"] for row in fixed["workloads"][0]["allocations"]} == {1}
+    assert "fits on fewer devices without one (layout: pp says otherwise)" in str(fixed["rejected"])
+    assert not api.verify(fixed)
+
+
 def test_where_the_cache_would_be_copied_a_model_is_cut_by_fewer_tensor_ranks() -> None:
     """Eight ranks would copy the four heads of the cache of qwen2.5-7b, one device holds the whole model."""
     asked = scenario(serving=[{**FLEET, "model": "qwen2.5-7b"}], hardware={"allow": ["h100-sxm-80gb"]})
