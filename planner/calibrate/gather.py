@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from planner.calibrate.crossval import HeldOut, hold_out
+from planner.calibrate.crossval import CORNERS, HeldOut, hold_out
 from planner.calibrate.result import Calibration, calibrate
 from planner.calibrate.training import Point, fit_constants, points_of
 from planner.catalog.model import Catalog
@@ -44,6 +44,7 @@ def gather(catalog: Catalog, tell: Callable[[str], None] = lambda text: None) ->
         held_out=without_source(rows, shipped, found.held_out),
         sources=found.held_out.judged(),
         devices=hold_out(found.points, device_folds(found.points), catalog, tell).judged(),
+        beyond={corner.title: found.corners[corner.name] for corner in CORNERS if corner.name in found.corners},
         korthikanti=_korthikanti(points_of(rows, catalog), catalog),
         totals={tier: _totals(catalog, tier) for tier in TOTALS_LIMITS},
     )

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from planner.calibrate.crossval import HeldOut, hold_out
+from planner.calibrate.crossval import CORNERS, HeldOut, beyond, hold_out, power_beyond
 from planner.calibrate.effects import BAND_NORMAL
 from planner.calibrate.inherit import HEIRS, Heir
 from planner.calibrate.priors import PRIORS
@@ -18,7 +18,7 @@ from planner.carriers import dataclass
 from planner.catalog.model import Band, Catalog, TrainingFamily, TrainingPart
 from planner.errors import InputError
 from planner.validate.folds import source_folds, weights_of
-from planner.validate.judgement import weighted_quantile
+from planner.validate.judgement import Judged, weighted_quantile
 from planner.validate.memory import predict_peak_memory
 from planner.validate.rows import MeasuredRow
 from planner.validate.score import why_left_out
@@ -38,6 +38,7 @@ class Calibration:
     vendor: float  # how much further heirs of another vendor are off than guessed (`vendor_deviation`)
     memory: Band  # of peak memory as devices and allocators report it, all families together
     tuning_memory: Band  # of trainers that fine-tune
+    corners: Mapping[str, tuple[Judged, Judged]]  # rows that lie beyond others; see `crossval.beyond`
     others: Mapping[str, TrainingFamily]  # families of the catalog that the rows do not speak of
     catalog: Catalog
     source: str
@@ -59,8 +60,18 @@ class Calibration:
         lines += [self._heir(name, heir) for name, heir in HEIRS.items() if heir.parent in own and name not in own]
         return "\n".join(
             [*lines, "# work of a stack on the device, and of launching on the host, over a tuned one's",
-             f"stacks: {_mapping(self.constants.stacks)}", ""]
+             f"stacks: {_mapping(self.constants.stacks)}",
+             "# by which power a band is wider where a job lies outside of the validity of its family",
+             f"beyond: {_mapping(self.beyond)}", ""]
         )  # fmt: skip
+
+    @property
+    def beyond(self) -> dict[str, float]:
+        """Powers of `Catalog.training_beyond`: learnt from these rows, else as the catalog has them."""
+        own = {name: power_beyond(*pair) for name, pair in self.corners.items()}
+        return {
+            corner.name: own.get(corner.name, self.catalog.training_beyond.get(corner.name, 1.0)) for corner in CORNERS
+        }
 
     def _family(self, family: str, part: Sequence[Point]) -> list[str]:
         constants = self.constants.of_family(family, self.catalog)
@@ -203,6 +214,7 @@ def calibrate(
         constants=constants,
         held_out=held_out,
         vendor=vendor_deviation(points, catalog),
+        corners=beyond(held_out, catalog, tell),
         memory=memory_band(rows, catalog, ("reserved", "process"), tuning=False) or some.memory_band,
         tuning_memory=memory_band(rows, catalog, ("allocated", "reserved", "process"), tuning=True)
         or some.tuning_memory_band

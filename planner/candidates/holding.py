@@ -61,7 +61,7 @@ def _of_job(
         of_offer.setdefault(site.offer.id, []).append(row)
     for some in of_offer.values():
         site, rows = table.sites[some[-1]], np.array(some)
-        run_s = table.finish_s[rows] * question.band(site).time_margin(share)
+        run_s = table.finish_s[rows] * question.time_margins(site, share, table.nodes[rows], table.layout, rows)
         run_s = run_s * question.preemption_margin(site, busy[rows], table.nodes[rows], share)
         wait = wait_s(site, scenario)
         longest = site.offer.max_term_hours if site.offer.price_model == FLEX else None

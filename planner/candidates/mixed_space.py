@@ -152,7 +152,7 @@ def _source(question: TrainingQuestion, site: Site, place: int, blocks: tuple[Bl
         zone=(offer.provider, offer.region, offer.zone),
         price_microusd_per_hour=offer.price_microusd_per_hour,
         carbon_mg_per_hour=carbon_mg_per_hour(site, question.catalog),
-        time_margin=question.band(site).time_margin(confidence),
+        time_margin=question.mix_band(site).time_margin(confidence),
         spot=site.spot,
         network_scale=float(np.asarray(question.machine(site).network_scale)),
         run=question.spec_on(site).run,

@@ -158,7 +158,7 @@ class _Search:
         late, table = self.late, self.table
         before, after = _work_microusd(late, firsts)[:, None], _work_microusd(table, seconds)
         slow, quick = late.finish_s[list(firsts)][:, None], table.finish_s[list(seconds)]
-        margin = self.question.band(table.sites[seconds[0]]).time_margin(self.confidence)
+        margin = self._margins(table, seconds)
         room = self.question.job.deadline_s - margin * quick
         share = np.where(slow > quick, np.clip(room / np.maximum(slow - quick, 1e-9), 0.0, 1.0), 1.0)
         batch, other_batch = late.layout.global_batch[list(firsts)][:, None], table.layout.global_batch[list(seconds)]
@@ -214,9 +214,9 @@ class _Search:
         late, table = self.late, self.table
         key = self._key(late, first), self._key(table, second)
         if key not in self.pairs:
-            part, site = self._first(first, key[0]), table.sites[second]
+            part = self._first(first, key[0])
             whole_s, grid = float(table.finish_s[second]), self.grid
-            margin = self.question.band(site).time_margin(self.confidence)
+            margin = float(self._margins(table, [second])[0])
             held_s = np.asarray(switched_rest_s(part.surely, part.restart_s, whole_s * margin))
             late_s = 3600.0 * grid + held_s - self.question.job.deadline_s
             able = np.flatnonzero((late_s <= 0) & (part.share > 0) & (part.share < 1))
@@ -230,9 +230,17 @@ class _Search:
         if row not in of_row:
             site = table.sites[row]
             known = self.numbers.setdefault(id(site), site.physics)
-            facts = (*known, int(table.nodes[row]), float(table.finish_s[row]))
+            margin = float(self._margins(table, [row])[0])
+            facts = (*known, int(table.nodes[row]), float(table.finish_s[row]), margin)
             of_row[row] = self.known.setdefault(facts, len(self.known))
         return of_row[row]
+
+    def _margins(self, table: TrainingTable, rows: Sequence[int]) -> NDArray[np.float64]:
+        """What times of rows on one machine are multiplied with to hold at the confidence."""
+        which = np.array(rows)
+        return self.question.time_margins(
+            table.sites[rows[0]], self.confidence, table.nodes[which], table.layout, which
+        )
 
     def _first(self, row: int, key: int) -> _First:
         if key not in self.firsts:
@@ -242,7 +250,7 @@ class _Search:
             assert spec.run is not None  # what may be taken away is saved
             saved_s, restart_s = switch_s(devices, size, spec.run)
             useful_s = 3600.0 * self.grid - float(saved_s)
-            margin = question.band(site).time_margin(self.confidence)
+            margin = float(self._margins(self.late, [row])[0])
             busy = float(busy_s(self.late.time.select(np.array([row])))[0])
             surely_s = mean_within_s(useful_s / margin, busy, devices, size, spec.run, self.confidence)
             self.firsts[key] = _First(useful_s / whole_s, surely_s / whole_s, float(saved_s), restart_s)

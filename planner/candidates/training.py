@@ -6,10 +6,10 @@ count and grow with the hours (dominance D1: the exchange argument of `prune`). 
 layout wins a tie.
 
 A way is kept when it holds at the confidence that the scenario asks for: needed memory and time, each
-multiplied with its quantile of the error band, within what is usable and the deadline. The factor is one
-number for a physics group, since its sites share a device family, so that the fastest layout is also the
-fastest at any confidence and dominance stays exact. A second table holds what would be kept at the median:
-the same evaluation, chosen from again.
+multiplied with its quantile of the error band, within what is usable and the deadline. The factor of times is
+larger for layouts that lie outside of what rows cover; what is late is left out before the fastest is taken,
+and what a way costs is what is predicted, so that dominance stays exact. A second table holds what would be
+kept at the median: the same evaluation, chosen from again.
 """
 
 from __future__ import annotations
@@ -179,10 +179,10 @@ def _at_once(
     busy = {key: busy_s(terms) for key, terms in {id(one.terms): one.terms for one in found}.items()}
     timed = {}
     for place, (one, its) in enumerate(zip(some, found)):
-        known = rough[place] if place in rough else _Timed.blank(looked, one)
+        known = rough[place] if place in rough else _Timed.blank(question, looked, one)
         timed[id(one)] = known.exactly(wanted[place], its, busy[id(its.terms)])
     for one in fitting:
-        yield timed[id(one)] if id(one) in timed else _Timed.blank(looked, one)
+        yield timed[id(one)] if id(one) in timed else _Timed.blank(question, looked, one)
 
 
 def _roughly(
@@ -194,7 +194,7 @@ def _roughly(
         return {}
     steps = [fitting[place].step_s for place in places]
     runs = run_seconds(question.arch, looked.layout, [asked[place] for place in places], steps)
-    return {place: _Timed.blank(looked, fitting[place]).over(*run) for place, run in zip(places, runs)}
+    return {place: _Timed.blank(question, looked, fitting[place]).over(*run) for place, run in zip(places, runs)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,10 +207,11 @@ class _Timed:
     place: Rows  # element of `time` of each of them; -1: not told term by term
     finish_s: NDArray[np.float64]
     busy_s: NDArray[np.float64]
+    power: NDArray[np.float64]  # by which the band of each is wider, for lying outside of what rows cover
 
     @classmethod
-    def blank(cls, looked: Looked, fitting: Fitting) -> _Timed:
-        """Nothing is known of any."""
+    def blank(cls, question: TrainingQuestion, looked: Looked, fitting: Fitting) -> _Timed:
+        """No time is known of any."""
         count = len(fitting.rows)
         return cls(
             looked=looked,
@@ -219,6 +220,7 @@ class _Timed:
             place=np.full(count, -1),
             finish_s=np.full(count, np.nan),
             busy_s=np.full(count, np.nan),
+            power=question.power(fitting.search.group[0], fitting.nodes, looked.layout, fitting.rows),
         )
 
     @property
@@ -337,7 +339,7 @@ def _note_late(timed: _Timed, rows: Rows, late_s: NDArray[np.float64], level: Le
 def _late_s(question: TrainingQuestion, timed: _Timed, rows: Rows, level: Level) -> NDArray[np.float64]:
     """Time beyond the deadline at a confidence; above 0 is late, nan and inf are never on time.  [s]"""
     site, busy = timed.fitting.search.group[0], timed.busy_s[rows]
-    finish_s = timed.finish_s[rows] * level.time_margin
+    finish_s = timed.finish_s[rows] * question.band(site).time_margins(level.confidence, timed.power[rows])
     if site.spot:
         finish_s = finish_s * question.preemption_margin(
             site, np.where(np.isfinite(busy), busy, 1.0), timed.nodes[rows], level.confidence

@@ -457,7 +457,9 @@ def _on_time(
     if search.group[0].spot or not len(fit.rows):
         return False
     (timed,) = training_times(question.arch, evaluated.layout, evaluated.ways, [search.on(fit.rows)])
-    finish_s = timed.terms.total[timed.first : timed.first + len(fit.rows)] * levels[0].time_margin
+    finish_s = timed.terms.total[timed.first : timed.first + len(fit.rows)] * question.time_margins(
+        search.group[0], levels[0].confidence, fit.nodes, evaluated.layout, fit.rows
+    )
     return bool((finish_s[fit.fits[0]] <= question.latest_s).any())
 
 

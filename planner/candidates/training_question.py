@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field, replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from planner.candidates.offers import Site
 from planner.candidates.under_way import UnderWay, under_way
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device, Shape
-from planner.estimate.bands import MEDIAN, ErrorBand, StepMeasured
+from planner.estimate.bands import MEDIAN, ErrorBand, StepMeasured, beyond, beyond_power
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.recall import Recall, figures_of
@@ -25,6 +26,7 @@ from planner.estimate.resolve import (
     sequence_length_of,
     sequences_of,
     step_measured,
+    strange_network,
     tier_on,
     training_machine,
     training_spec,
@@ -35,6 +37,8 @@ from planner.estimate.training import training_memory
 from planner.estimate.training_memory import ALIKE, SHARDED
 from planner.estimate.training_spec import TrainingSpec
 from planner.scenario.schema import Scenario, TrainingJob
+
+EVERY = slice(None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +89,128 @@ class TrainingQuestion:
     def band(self, site: Site) -> ErrorBand:
         """The error that predictions for a site carry."""
         return band_on(self.job, self.arch, site.device, self.catalog, measured=self._step_measured(site))
+
+    def outside(
+        self, site: Site, nodes: NDArray[np.int64], layout: Layout, rows: NDArray[np.int64] | slice = EVERY
+    ) -> dict[str, NDArray[np.bool_]]:
+        """In what layouts on shapes of a site lie outside the rows behind the constants; see `bands.beyond`.
+
+        Where a step of the job was measured, its model and sequences are no guess.
+
+        Parameters
+        ----------
+        site
+            The machine.
+        nodes
+            (n,) shapes of each run.
+        layout
+            How they are split.
+        rows
+            (n,) which of the layouts.
+        """
+        if self.tier(site) != "analytic":
+            return {}
+        sizes = {name: np.asarray(getattr(layout, name))[rows] for name in ("pp", "cp", "ep")}
+        sizes["devices"] = nodes * site.shape.devices
+        strange = (nodes > 1) & strange_network(site.shape, self.catalog)
+        return beyond(self.catalog, site.device.family, {**self._sizes(site), **sizes}, strange_network=strange)
+
+    def _sizes(self, site: Site) -> dict[str, float]:
+        if self._step_measured(site):
+            return {}
+        return {"parameters": float(self.arch.parameters), "sequence_length": float(self.spec.sequence_length)}
+
+    def power(
+        self, site: Site, nodes: NDArray[np.int64], layout: Layout, rows: NDArray[np.int64] | slice = EVERY
+    ) -> NDArray[np.float64]:
+        """(n,) by which power the band of times is wider there, for lying outside; see `bands.beyond_power`.
+
+        Parameters
+        ----------
+        site
+            The machine.
+        nodes
+            (n,) shapes of each run.
+        layout
+            How they are split.
+        rows
+            (n,) which of the layouts.
+        """
+        power = beyond_power(self.catalog, self.outside(site, nodes, layout, rows))
+        return np.broadcast_to(power, np.shape(nodes))
+
+    def time_margins(
+        self,
+        site: Site,
+        confidence: float,
+        nodes: NDArray[np.int64],
+        layout: Layout,
+        rows: NDArray[np.int64] | slice = EVERY,
+    ) -> NDArray[np.float64]:
+        """(n,) what times are multiplied with to hold with a confidence.
+
+        Parameters
+        ----------
+        site
+            The machine.
+        confidence
+            With which the run is to be over by then.
+        nodes
+            (n,) shapes of each run.
+        layout
+            How they are split.
+        rows
+            (n,) which of the layouts.
+        """
+        return self.band(site).time_margins(confidence, self.power(site, nodes, layout, rows))
+
+    def row_band(self, site: Site, nodes: int, layout: Layout, row: int) -> ErrorBand:
+        """The error of one layout on shapes of a site: wider where it lies outside of what rows cover.
+
+        Parameters
+        ----------
+        site
+            The machine.
+        nodes
+            Shapes of the run.
+        layout
+            How runs are split.
+        row
+            Which of the layouts.
+        """
+        (power,) = self.power(site, np.array([nodes]), layout, np.array([row]))
+        return self.band(site).widened(float(power))
+
+    def row_powers(self, sites: Sequence[Site], nodes: NDArray[np.int64], layout: Layout) -> NDArray[np.float64]:
+        """(n,) the powers of rows on several sites.
+
+        Parameters
+        ----------
+        sites
+            (n,) machine of each row.
+        nodes
+            (n,) shapes of each run.
+        layout
+            (n,) how each is split.
+        """
+        of_site: dict[int, list[int]] = {}
+        for row, site in enumerate(sites):
+            of_site.setdefault(id(site), []).append(row)
+        power = np.ones(len(sites))
+        for rows in map(np.array, of_site.values()):
+            power[rows] = self.power(sites[rows[0]], nodes[rows], layout, rows)
+        return power
+
+    def mix_band(self, site: Site) -> ErrorBand:
+        """The error of a group of a mix: its groups talk over its network, and how many there are is left out."""
+        return self.band(site).widened(self._mix_power(site))
+
+    def _mix_power(self, site: Site) -> float:
+        if self.tier(site) != "analytic":
+            return 1.0
+        strange = strange_network(site.shape, self.catalog)
+        outside = beyond(self.catalog, site.device.family, self._sizes(site), strange_network=strange)
+        return float(beyond_power(self.catalog, outside))
 
     @property
     def confidences(self) -> tuple[float, ...]:

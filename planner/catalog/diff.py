@@ -14,7 +14,7 @@ from typing import Any
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
 
-TABLES = ("efficiencies", "grids", "fabrics", "training_families", "transfers", "training_stacks")  # by key
+TABLES = ("efficiencies", "grids", "fabrics", "training_families", "transfers", "training_stacks", "training_beyond")
 WHOLE = ("serving", "rule_error")
 NOT_FACTS = ("id", "facts", "price_microusd_per_hour", "provenance", "quality", "note", "notes")
 WORSE = {"seen": 0, "measured": 0, "user": 0, "date-unknown": 1, "inferred": 2, "recalled": 3}  # by status

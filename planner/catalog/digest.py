@@ -18,7 +18,9 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 def digest_of(catalog: Catalog) -> str:
     """SHA-256 over every fact in a canonical order; files, line ends, comments and order do not count."""
-    parts = [f"{name}={_canonical(getattr(catalog, name))}" for name in catalog.__slots__ if name not in NOT_CONTENT]
+    later = () if catalog.training_beyond else ("training_beyond",)
+    names = [name for name in catalog.__slots__ if name not in (*NOT_CONTENT, *later)]
+    parts = [f"{name}={_canonical(getattr(catalog, name))}" for name in names]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 

@@ -144,8 +144,8 @@ class Layer:
         training, serving = (self.folder / "calibration" / name for name in ("training.yaml", "serving.yaml"))
         if training.exists() or not base.training_families:
             training = training if training.exists() else shipped / training.name
-            families, stacks = read_training(training, self.problems)
-            base = replace(base, training_families=families, training_stacks=stacks)
+            families, stacks, beyond = read_training(training, self.problems)
+            base = replace(base, training_families=families, training_stacks=stacks, training_beyond=beyond)
         check_training(_training_families(devices), base.training_families, training, self.problems)
         if serving.exists() or base.serving is None:
             serving = serving if serving.exists() else shipped / serving.name

@@ -328,6 +328,8 @@ class Catalog:
     providers: Mapping[str, Provider] = field(default_factory=dict)  # by id; who is not listed is of no known kind
     capacities: Mapping[tuple[str, str], Capacity] = field(default_factory=dict)  # by kind of provider and family
     training_stacks: Mapping[str, float] = field(default_factory=dict)  # software stack -> time over a tuned one's
+    # by which power a band is wider where a job lies beyond what its rows cover: "devices above", "parameters below"
+    training_beyond: Mapping[str, float] = field(default_factory=dict)
     own_prices: tuple[str, ...] = ()  # flags of the prices on top of the files: "--price h100-sxm=$2.50/h"; no content
     named: str = ""  # the folder or file as it was named; empty: none was, and it is the one that ships; no content
 

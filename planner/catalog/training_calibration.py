@@ -26,8 +26,10 @@ WIDEST = 10.0  # measured over predicted, or its inverse: a band beyond it is a 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+/ -]{0,99}")
 
 
-def read_training(path: Path, problems: Problems) -> tuple[dict[str, TrainingFamily], dict[str, float]]:
-    """Constants and bands by device family, and what software stacks take over a tuned one.
+def read_training(
+    path: Path, problems: Problems
+) -> tuple[dict[str, TrainingFamily], dict[str, float], dict[str, float]]:
+    """Constants and bands by device family, what software stacks take over a tuned one, and where bands widen.
 
     Parameters
     ----------
@@ -38,7 +40,7 @@ def read_training(path: Path, problems: Problems) -> tuple[dict[str, TrainingFam
 
     Returns
     -------
-    Families by name; time of a stack over that of a tuned one, by name.
+    Families by name; time of a stack over that of a tuned one, by name; see `Catalog.training_beyond`.
     """
     fields, origin = head_of(path, SCHEMA, problems)
     families: dict[str, TrainingFamily] = {}
@@ -53,8 +55,9 @@ def read_training(path: Path, problems: Problems) -> tuple[dict[str, TrainingFam
         if heir := _heir(item, origin, owners):
             families[item.what] = heir
     stacks = numbers(fields, "stacks", least=0.1, most=WIDEST)
+    beyond = numbers(fields, "beyond", least=1.0, most=WIDEST)
     fields.done()
-    return families, stacks
+    return families, stacks, beyond
 
 
 def head_of(path: Path, schema: str, problems: Problems) -> tuple[Fields, Origin]:

@@ -15,7 +15,7 @@ from planner.carriers import dataclass
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Device, Offer
 from planner.catalog.regions import region_matches
-from planner.checks.bands import Margins, band_findings, margins_on
+from planner.checks.bands import Margins, Placed, band_findings, margins_on, power_outside
 from planner.checks.calendar import row_timing_findings, running_findings, training_cost
 from planner.checks.cells import energy_cells, memory_cells, place_cells, speed_cells, training_cells
 from planner.checks.facts import RESERVED, OfferFacts, facts_of_row, jobs_of
@@ -126,9 +126,23 @@ class AllocationCheck:
         arch = self.memo.of(("figures", id(self.arch)), lambda: figures_of(self.arch, texts=True))
         return self.memo.recall.of((what, figures_of(arch, *asked, texts=True)), work)
 
-    def _margins(self, job: TrainingJob, facts: OfferFacts) -> Margins:
+    def margins(self, job: TrainingJob, facts: OfferFacts, nodes: int, split: TrainingLayout) -> Margins:
+        """What times and memory of a run are multiplied with to hold at the confidence.
+
+        Parameters
+        ----------
+        job
+            A job of the scenario.
+        facts
+            What it runs on.
+        nodes
+            Shapes of one job.
+        split
+            The layout as a row tells it.
+        """
         measured = step_measured(job, facts.shape, self.under_way)
-        return margins_on(job, self.arch, facts.device, self.catalog, measured)
+        power = power_outside(job, self.arch, self.catalog, facts, measured, Placed(nodes, split))
+        return margins_on(job, self.arch, facts.device, self.catalog, measured, power)
 
     def way(self, job: TrainingJob, split: TrainingLayout, nodes: int, facts: OfferFacts, margins: Margins) -> Way:
         """One job on so many shapes, worked out once for a split.
@@ -211,7 +225,7 @@ class AllocationCheck:
             yield Finding("not-allowed", f"{job.name}: {facts.device.id} has no {job.precision}")
             return
         layout = layout_of(row["layout"], per_job * facts.shape.devices)
-        margins = self._margins(job, facts)
+        margins = self.margins(job, facts, per_job, row["layout"])
         if facts.shape.max_shapes_per_job is not None and per_job > facts.shape.max_shapes_per_job:
             most = facts.shape.max_shapes_per_job
             yield Finding("limit-exceeded", f"{job.name}: {facts.shape.id} connects up to {most} to one job")
@@ -269,8 +283,9 @@ class AllocationCheck:
 
     def _part(self, job: TrainingJob, row: TrainingAllocation, facts: OfferFacts) -> Part:
         """A row of a switch with the whole run on its machines."""
-        ratio, margins = ratio_on(self.under_way, facts.device.id), self._margins(job, facts)
-        way = self.way(job, row["layout"], row["count"] // row["jobs"], facts, margins)
+        ratio, nodes = ratio_on(self.under_way, facts.device.id), row["count"] // row["jobs"]
+        margins = self.margins(job, facts, nodes, row["layout"])
+        way = self.way(job, row["layout"], nodes, facts, margins)
         return Part(row, facts, margins, way.spec, way.mfu, way.seconds, way.busy_s, ratio)
 
     def _chance(self, job: TrainingJob, way: Way, facts: OfferFacts, devices: int) -> float:

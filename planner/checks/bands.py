@@ -1,6 +1,6 @@
 """Error bands of a plan, worked out again from the catalog: quantiles, margins, sums, and what the margins cost.
 
-Shares EQ-BAND-1 and EQ-BAND-2 with the search, not the way they are put together.
+Shares EQ-BAND-1 to EQ-BAND-3 with the search, not the way they are put together.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
 
 from planner.architecture.model import Architecture
 from planner.catalog.model import Band, Catalog, Device
+from planner.checks.facts import OfferFacts
 from planner.checks.findings import Finding, cell_findings, proven_microusd
-from planner.equations.bands import band_quantile, lognormal_p90
-from planner.estimate.bands import StepMeasured
-from planner.estimate.resolve import measured_mfu
+from planner.equations.bands import band_quantile, lognormal_p90, widened_quantile
+from planner.estimate.bands import NEAR, StepMeasured
+from planner.estimate.resolve import measured_mfu, sequence_length_of
 from planner.scenario.schema import DEFAULT_ESTIMATOR, TrainingJob
 
 if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument
-    from planner.plan.model.rows import Spread, TrainingAllocation
+    from planner.plan.model.rows import Spread, TrainingAllocation, TrainingLayout
     from planner.plan.model.workloads import Workload
 
 
@@ -57,8 +58,71 @@ class Margins(NamedTuple):
     erring: float = 1.0  # what times are multiplied with, where the scenario says to which quantile they err
 
 
+def power_outside(
+    job: TrainingJob,
+    arch: Architecture,
+    catalog: Catalog,
+    facts: OfferFacts,
+    measured: StepMeasured,
+    row: Placed | None,
+) -> float:
+    """By which power the band of times is wider, since a job lies outside of the rows behind it.
+
+    Parameters
+    ----------
+    job
+        Its sequence length, tier and given speeds count.
+    arch
+        Its parameters count.
+    catalog
+        What rows of each family cover, and how much further off predictions are outside.
+    facts
+        What it runs on.
+    measured
+        Whether a step of the job was timed on such devices: its model and sequences are no guess.
+    row
+        How many shapes a run has, and its layout; None = a group of a mix, whose groups talk over the network.
+    """
+    family, tier = catalog.training_families.get(facts.device.family), _tier(job, arch, facts.device)
+    if tier != "analytic" or family is None:
+        return 1.0
+    sizes: dict[str, float] = {}
+    if not measured:
+        sizes = {"parameters": arch.parameters, "sequence_length": sequence_length_of(job, arch)}
+    if row is not None:
+        sizes["devices"] = row.nodes * facts.shape.devices
+        sizes |= {"pp": row.split["pp"], "cp": row.split["cp"], "ep": row.split["ep"]}
+    found = [1.0]
+    for name, (low, high) in family.validity.items():
+        size = sizes.get(name, low)
+        if size < low * (1 - NEAR) or size > high * (1 + NEAR):
+            found.append(catalog.training_beyond.get(f"{name} {'below' if size < low else 'above'}", 1.0))
+    fabric = catalog.fabrics.get(facts.shape.network_kind)
+    strange = fabric is not None and fabric.sustained_share < 1 and facts.shape.inter_node_bytes_per_s_per_device
+    if strange and (row is None or row.nodes > 1):
+        found.append(catalog.training_beyond.get("devices above", 1.0))
+    return max(found)
+
+
+class Placed(NamedTuple):
+    """A run as its row tells it."""
+
+    nodes: int  # shapes
+    split: TrainingLayout
+
+
+def _tier(job: TrainingJob, arch: Architecture, device: Device) -> str:
+    tier = "rule" if not arch.layers else DEFAULT_ESTIMATOR if job.tier == "measured" else job.tier
+    return tier if measured_mfu(device, job.mfu) is None else "measured"
+
+
 def margins_on(
-    job: TrainingJob, arch: Architecture, device: Device, catalog: Catalog, measured: StepMeasured
+    job: TrainingJob,
+    arch: Architecture,
+    device: Device,
+    catalog: Catalog,
+    measured: StepMeasured,
+    power: float = 1.0,
 ) -> Margins:
     """The margins of a job on a device.
 
@@ -74,9 +138,10 @@ def margins_on(
         The error bands of each family of devices, and the error of the rule of thumb.
     measured
         Whether a step was timed on such devices: in the layout that the job is held to times have no band.
+    power
+        By which the band of times is wider, see `power_outside`.
     """
-    tier = "rule" if not arch.layers else DEFAULT_ESTIMATOR if job.tier == "measured" else job.tier
-    tier = tier if measured_mfu(device, job.mfu) is None else "measured"
+    tier = _tier(job, arch, device)
     family = catalog.training_families.get(device.family)
     kind = "tuning" if job.lora is not None else "experts" if arch.is_moe else "dense"
     time: ErrorCells | None = None
@@ -88,9 +153,12 @@ def margins_on(
         time = _rule(catalog, device.family)
         tag = tag or ("" if time is None else "calibrated" if time["rows"] else "unfitted")
     memory = error_cells(family.memory_band_of(kind)) if family else None
-    erring = 1.0
+    erring = 1.0 if job.errors_share is None else _margin(time, job.errors_share)
+    if time is not None and power != 1.0:
+        low, high = (float(widened_quantile(time["p50"], end, power)) for end in (time["p10"], time["p90"]))
+        time = {**time, "p10": low, "p90": high}
     if job.errors_share is not None:
-        erring, time = _margin(time, job.errors_share), None
+        time = None
     return Margins(
         time=_margin(time, job.confidence_share),
         memory=_margin(memory, job.confidence_share),

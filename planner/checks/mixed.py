@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
-from planner.checks.bands import Margins, band_findings, margins_on
+from planner.checks.bands import Margins, band_findings, margins_on, power_outside
 from planner.checks.cells import energy_cells, speed_cells, training_cells
 from planner.checks.exact import exact_rental
 from planner.checks.facts import OfferFacts
@@ -148,7 +148,8 @@ class MixCheck:
     def _group(self, row: TrainingAllocation, facts: OfferFacts) -> _Group:
         ratio = ratio_on(self.under_way, facts.device.id)
         measured = step_measured(self.job, facts.shape, self.under_way)
-        margins = margins_on(self.job, self.arch, facts.device, self.catalog, measured)
+        power = power_outside(self.job, self.arch, self.catalog, facts, measured, None)
+        margins = margins_on(self.job, self.arch, facts.device, self.catalog, measured, power)
         spot = self.scenario.hardware.spot if facts.offer.price_model == "spot" else None
         spec = training_spec(self.job, self.arch, facts.device, facts.shape, ratio, spot, margins.erring)
         machine = training_machine(

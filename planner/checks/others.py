@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, cast
 from planner.catalog.load import device_matches, find_shape
 from planner.catalog.model import Band, Catalog
 from planner.checks.allocation import AllocationCheck
-from planner.checks.bands import margins_on
 from planner.checks.exact import exact_cost, exact_rental
 from planner.checks.facts import OfferFacts, facts_of_offer, facts_of_row
 from planner.checks.findings import Finding, cell_findings, proven_microusd
@@ -113,7 +112,7 @@ def training_way(
     if nodes > 1 and facts.inter_node_bytes_per_s is None:
         return Finding("network-unknown", f"{job.name}: {offer} may run only what fits one shape")
 
-    margins = margins_on(job, arch, facts.device, check.catalog, step_measured(job, facts.shape, check.under_way))
+    margins = check.margins(job, facts, nodes, split)
     needed = float(check.memory(job, split, devices, facts.device.family).total) * margins.memory
     if needed > usable_bytes(facts.device, facts.shape) * (1 + 1e-12):
         return Finding("does-not-fit", f"{job.name}: {offer} as another way needs {needed:.6g} B")

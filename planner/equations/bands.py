@@ -53,6 +53,40 @@ def band_quantile(p50: FloatOrArray, p90: FloatOrArray, confidence: FloatOrArray
     return np.asarray(np.exp(low + (high - low) * normal_quantile(as_float(confidence)) / _Z90))
 
 
+@equation("EQ-BAND-3")
+def widened_quantile(p50: FloatOrArray, quantile: FloatOrArray, power: FloatOrArray) -> FloatOrArray:
+    """A quantile of measured over predicted where predictions are known less well than on the rows behind it.
+
+    Parameters
+    ----------
+    p50
+        The median, which stays.  [ratio]
+    quantile
+        Any other quantile.  [ratio]
+    power
+        What its distance from the median is multiplied with, in the logarithm; 1 leaves it where it is.
+
+    Returns
+    -------
+    The quantile.  [ratio]
+
+    Notes
+    -----
+    Eq. (1):  ln q' = ln p50 + power (ln q - ln p50)
+
+    References
+    ----------
+    [1] J. Aitchison and J. A. C. Brown, "The Lognormal Distribution," Cambridge, 1957: powers of log-normal ratios.
+
+    Examples
+    --------
+    >>> round(float(widened_quantile(1.0, 1.1, 1.5)), 4)
+    1.1537
+    """
+    middle = as_float(p50)
+    return np.asarray(middle * (as_float(quantile) / middle) ** as_float(power))
+
+
 @equation("EQ-BAND-2")
 def lognormal_p90(mean_error: FloatOrArray) -> FloatOrArray:
     """The p90 of measured over predicted of a rule of which only the mean absolute error is known.

@@ -8,15 +8,21 @@ tier, so that it always has the band of the family.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from planner.carriers import dataclass
 from planner.catalog.model import Band, Catalog, Device, RuleError
-from planner.equations.bands import band_quantile, lognormal_p90
+from planner.equations.bands import band_quantile, lognormal_p90, widened_quantile
+from planner.equations.registry import FloatOrArray
 
 StepMeasured = Literal["", "another", "same"]  # nowhere; in another layout or machine; as the job is held to
+NEAR = 0.10  # relative: what lies so little outside the measurements is as good as within
 MEDIAN = 0.5  # the confidence at which a prediction holds as often as not
 
 
@@ -35,6 +41,21 @@ class ErrorBand:
     def time_margin(self, confidence: float) -> float:
         """What a time is multiplied with to hold with a confidence; at least 1."""
         return margin(self.time, confidence)
+
+    def time_margins(self, confidence: float, power: FloatOrArray) -> NDArray[np.float64]:
+        """The same where the band is wider by a power, element by element; see `beyond_power`."""
+        if self.time is None:
+            return np.ones(np.shape(power))
+        quantile = _quantile(self.time.p50, self.time.p90, confidence)
+        return np.maximum(1.0, widened_quantile(self.time.p50, quantile, power))
+
+    def widened(self, power: float) -> ErrorBand:
+        """With the band of times wider by a power; rows and errors stay those measured."""
+        band = self.time
+        if band is None or power == 1.0:
+            return self
+        low, high = (float(widened_quantile(band.p50, end, power)) for end in (band.p10, band.p90))
+        return replace(self, time=replace(band, p10=low, p90=high))
 
     def memory_margin(self, confidence: float) -> float:
         """What needed memory is multiplied with to hold with a confidence; at least 1."""
@@ -97,6 +118,58 @@ def error_band(
         memory=known.memory_band_of(kind) if known else None,
         tag="measured" if measured or tier == "measured" else time.tag if time else "",
     )
+
+
+def beyond(
+    catalog: Catalog,
+    family: str,
+    sizes: Mapping[str, FloatOrArray],
+    *,
+    strange_network: bool | NDArray[np.bool_] = False,
+) -> dict[str, NDArray[np.bool_]]:
+    """In what jobs lie outside the rows behind the constants of a family, such as "devices above"; nothing if in none.
+
+    Parameters
+    ----------
+    catalog
+        Holds what the rows of each family cover.
+    family
+        Of the device.
+    sizes
+        Of the jobs, by the names of `TrainingFamily.validity`: numbers, or (n,).
+    strange_network
+        Whether machines talk over a network of a kind that no row used, number or (n,).
+    """
+    known, found = catalog.training_families.get(family), dict[str, NDArray[np.bool_]]()
+    if known is None:
+        return found
+    for name, size in sizes.items():
+        low, high = known.validity.get(name, (0.0, np.inf))
+        below, above = np.asarray(size < low * (1 - NEAR)), np.asarray(size > high * (1 + NEAR))
+        found |= {f"{name} {where}": which for where, which in (("below", below), ("above", above)) if which.any()}
+    if np.any(strange_network):
+        found["network"] = np.asarray(strange_network, dtype=bool)
+    return found
+
+
+def beyond_power(catalog: Catalog, outside: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.float64]:
+    """By which power bands are wider outside of what rows cover: as rows kept from the fit were off, see `beyond`.
+
+    Of several sizes the one that errs most counts, since rows that lie beyond in one do so in others. A network that
+    no row used widens it as more devices than any row had do.
+
+    Parameters
+    ----------
+    catalog
+        Its `training_beyond` holds the powers.
+    outside
+        What lies outside, by name.
+    """
+    power = np.ones(())
+    for name, which in outside.items():
+        own = catalog.training_beyond.get("devices above" if name == "network" else name, 1.0)
+        power = np.maximum(power, np.where(which, own, 1.0))
+    return power
 
 
 def rule_band(error: RuleError | None, family: str) -> Band | None:

@@ -384,6 +384,12 @@ def inter_node_rate(shape: Shape, catalog: Catalog, assumed_bytes_per_s_per_shap
     return assumed_bytes_per_s_per_shape / shape.devices
 
 
+def strange_network(shape: Shape, catalog: Catalog) -> bool:
+    """Whether machines of a shape talk over a network of a kind that no measured step used."""
+    fabric = catalog.fabrics.get(shape.network_kind)
+    return shape.inter_node_bytes_per_s_per_device is not None and fabric is not None and fabric.sustained_share < 1
+
+
 def serving_machine(device: Device, shape: Shape, inter_node_bytes_per_s: float | None) -> Machine:
     """The machine that a replica sees; its compute peaks come from `peaks_of`.
 

@@ -350,7 +350,8 @@ def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task
     if shapes == 1:
         return f"one {row['shape']} is enough: done in {format_duration(row['hours'] * 3600)}"
     ideal_s, least_devices = single_device(question, site)
-    fewer, margin = shapes - 1, question.band(site).time_margin(question.spec.confidence)
+    fewer, band = shapes - 1, row["error_band"]["time"]
+    margin = 1.0 if band is None else band["margin"]
     known_s = table.fastest_s.get(site.physics, {}).get(fewer) if isinstance(table, TrainingTable) else None
     fewer_s = known_s or ideal_s / (fewer * site.shape.devices)
     if fewer_s * margin > question.job.deadline_s:

@@ -439,12 +439,18 @@ def assumptions(document: PlanDocument) -> str:
     if not count:
         return ""
     lost = [
-        (1 - row["run"]["goodput"], workload["name"])
+        (
+            1 - row["run"]["goodput"],
+            row["time_terms_s"].get("scale_loss", 0.0) / (3600.0 * row["hours"]),
+            workload["name"],
+        )
         for workload in document["workloads"]
         if workload["kind"] == "training" and any("failures as" in text for text in document["assumed"])
         for row in workload["allocations"]
         if row["run"] and row["run"]["modelled"] and not follows(row)
     ]
-    share, name = max(lost, default=(0.0, ""))
-    most = f"; failures and scale as at Llama 3 405B take {100 * share:.0f} % of {name}'s time" if share >= 0.01 else ""
+    share, scale, name = max(lost, default=(0.0, 0.0, ""))
+    parts = [(scale, "what whole runs lose over several hosts"), (share - scale, "failures as at Llama 3 405B")]
+    told = [f"{100 * part:.0f} % for {what}" for part, what in parts if part >= 0.005]
+    most = f"; of {name}'s time {' and '.join(told)}" if share >= 0.01 and told else ""
     return f"{counted(count, 'assumption')}{most}"

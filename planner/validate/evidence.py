@@ -33,6 +33,7 @@ class Evidence:
     held_out: Sequence[Predicted]  # constants fitted without the row's source; its model where a family has one source
     sources: Judged | None = None  # predicted without their source, with the bands of such fits
     devices: Judged | None = None  # predicted without their device
+    beyond: Mapping[str, tuple[Judged, Judged]] = field(default_factory=dict)  # their source unseen; all such rows
     korthikanti: Sequence[Scored] = ()
     totals: Mapping[str, Sequence[tuple[str, float, float]]] = field(default_factory=dict)  # tier: run, said, was [h]
 
@@ -68,6 +69,7 @@ def figures(evidence: Evidence) -> list[Figure]:
     found = [] if evidence.sources is None else judged_figures(evidence.sources)
     if evidence.sources is not None and evidence.devices is not None:
         found = [*band_figures(evidence.sources, evidence.devices), *found]
+    found += [_beyond_figure(name, *pair) for name, pair in evidence.beyond.items()]
     found += [_of_verdict(verdict) for verdict in verdicts(evidence)]
     found += [_of_totals(tier, evidence.totals.get(tier, ())) for tier in TOTALS_LIMITS]
     return [*found, _of_coverage(evidence)]
@@ -140,6 +142,19 @@ def band_figures(sources: Judged, devices: Judged) -> list[Figure]:
             within = part.coverage_low <= BAND <= part.coverage_high
             found.append(replace(_coverage_figure(f"band coverage, {part.name}", part, 0.0), reached=within))
     return found
+
+
+def _beyond_figure(name: str, seen: Judged, unseen: Judged) -> Figure:
+    before, after = verdict(name, seen), verdict(name, unseen)
+    return Figure(
+        name=f"mean error beyond what a fit saw: {name}",
+        rows=after.rows,
+        value=after.mean,
+        limit=f"reported; {100 * before.mean:.1f} % where such rows of others were seen",
+        reached=None,
+        detail=f"median {100 * after.median:.1f} % ({100 * before.median:.1f}), in the band "
+        f"{100 * after.coverage:.0f} % ({100 * before.coverage:.0f}), {after.clusters} sources and devices",
+    )
 
 
 def _coverage_figure(name: str, one: Judgement, slack: float) -> Figure:

@@ -89,6 +89,25 @@ def device_folds(points: Sequence[Placed]) -> list[Fold]:
     ]
 
 
+def beyond_folds(points: Sequence[Placed], beyond: Mask) -> list[Fold]:
+    """Rows beyond what a fit sees, by source: without all of them, and without the rest of a source that is not split.
+
+    Parameters
+    ----------
+    points
+        Rows.
+    beyond
+        (n,) which of them no fit sees.
+    """
+    dominant = dominant_sources(points)
+    sources = np.array([point.source for point in points])
+    split = np.array([(point.source, point.kin) in dominant for point in points])
+    return [
+        Fold(name=source, judged=beyond & (sources == source), out=beyond | ((sources == source) & ~split))
+        for source in sorted(set(sources[beyond].tolist()))
+    ]
+
+
 def joint_folds(keys: Sequence[Hashable], count: int) -> list[Fold]:
     """Rows that share a key are left out together, several keys at once, in folds of about the same size.
 

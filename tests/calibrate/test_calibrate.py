@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.calibrate import effects
-from planner.calibrate.crossval import HeldOut, hold_out
+from planner.calibrate import crossval, effects
+from planner.calibrate.crossval import Corner, HeldOut, beyond, hold_out, power_beyond
 from planner.calibrate.effects import BAND_NORMAL, KINDS, constants_of, fit_effects, log_time
 from planner.calibrate.inherit import HEIRS
 from planner.calibrate.mixed import Grouping, Rows, Variances, better_variances, solve, tail_weights
@@ -24,6 +24,7 @@ from planner.catalog.reading import Problems
 from planner.catalog.training_calibration import read_training
 from planner.estimate.constants import NAMES
 from planner.validate.folds import Fold, source_folds, weights_of
+from planner.validate.judgement import Judged
 from planner.validate.rows import shipped_training_rows
 
 
@@ -128,6 +129,43 @@ def test_products_are_expected_near_the_best_one_measured(catalog: Catalog) -> N
     assert priors("tpu-v5e", catalog)["gemm"] == PRIORS["gemm"].value
 
 
+def one_band(error: float) -> Judged:
+    """Errors of ten rows, all as large."""
+    ones = np.ones(10)
+    return Judged(error=error * ones, low=-0.1 * ones, high=0.1 * ones, weight=ones, cluster=(0,) * 10,
+                  group=("A100 dense 16bit",) * 10)  # fmt: skip
+
+
+def test_rows_beyond_others_are_predicted_by_a_fit_that_has_seen_none_of_them(
+    points: list[Point], catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of another source above the size change the prediction of those that know them, and of no other."""
+    monkeypatch.setattr(crossval, "CORNERS", [Corner("devices above", "many", lambda point: _devices(point) > 8)])
+    large = np.array([_devices(point) > 8 for point in points])
+    assert len({point.source for point, is_large in zip(points, large, strict=True) if is_large}) > 1
+    first = next(point.source for point, is_large in zip(points, large, strict=True) if is_large)
+    slower = [
+        replace(point, measured_s=3 * point.measured_s) if is_large and point.source != first else point
+        for point, is_large in zip(points, large, strict=True)
+    ]
+    found = []
+    for part in (points, slower):
+        known = hold_out(part, source_folds(part), catalog)
+        ((seen, unseen),) = beyond(known, catalog).values()
+        assert len(seen.error) == len(unseen.error) == large.sum()
+        mine = np.array([cluster[0] == first for cluster in seen.cluster])
+        found.append((seen.error[mine], unseen.error[mine]))
+    (seen, unseen), (other_seen, other_unseen) = found
+    assert unseen == pytest.approx(other_unseen, rel=1e-9)
+    assert not np.allclose(seen, other_seen, rtol=1e-3)
+    assert power_beyond(one_band(0.1), one_band(0.15)) == pytest.approx(1.5)
+    assert power_beyond(one_band(0.1), one_band(0.05)) == 1.0
+
+
+def _devices(point: Point) -> int:
+    return point.row.n_accel or 1
+
+
 def test_what_is_left_out_is_not_seen(points: list[Point], catalog: Catalog) -> None:
     """Doubling the measured times of a source changes nothing in what is predicted for that source, nor in its band."""
     source = points[0].source
@@ -207,6 +245,7 @@ def test_the_file_is_what_the_catalog_reads(points: list[Point], catalog: Catalo
         vendor=0.3,
         memory=band_of_spread(0.1, rows=9, sources=2),
         tuning_memory=band_of_spread(0.2, rows=3, sources=1),
+        corners={"devices above": (one_band(0.1), one_band(0.15)), "pp above": (one_band(0.1), one_band(0.05))},
         others={"hopper": catalog.training_families["hopper"]},
         catalog=catalog,
         source="a test",
@@ -215,8 +254,11 @@ def test_the_file_is_what_the_catalog_reads(points: list[Point], catalog: Catalo
     file = tmp_path / "training.yaml"
     file.write_text(calibration.to_yaml())
     problems = Problems()
-    families, stacks = read_training(file, problems)
+    families, stacks, powers = read_training(file, problems)
     assert not problems
+    assert powers["devices above"] == pytest.approx(1.5)  # as much further off as rows that no fit had seen
+    assert powers["pp above"] == 1.0  # never narrower
+    assert powers["ep above"] == catalog.training_beyond["ep above"]  # of which these rows say nothing
     own = families["ampere"]
     assert own.constants["gemm"] == pytest.approx(constants.of_family("ampere", catalog)["gemm"], rel=1e-4)
     part = points[0].part

@@ -30,6 +30,7 @@ families:
     validity: {devices: [8, 1024]}
   ada: {inherits: hopper, because: same generation, widen: 1.5}
 stacks: {old: 1.2}
+beyond: {devices above: 1.3}
 """
 
 
@@ -37,7 +38,8 @@ def read(folder: Path, text: str) -> tuple[dict[str, TrainingFamily], dict[str, 
     path = folder / "training.yaml"
     path.write_text(text)
     problems = Problems()
-    families, stacks = read_training(path, problems)
+    families, stacks, beyond = read_training(path, problems)
+    assert problems or beyond == {"devices above": 1.3}
     return families, stacks, problems
 
 

@@ -26,7 +26,7 @@ def test_report_and_file(run: Run, here: Path) -> None:
     whole = next(row for row in rows if row["kind"] == "family")
     assert (whole["family"], whole["rows"]) == ("tpu-v5p", 20)
     problems = Problems()
-    families, _ = read_training(here / "found.yaml", problems)
+    families, _, _ = read_training(here / "found.yaml", problems)
     assert not problems
     written = families["tpu-v5p"]
     dense, experts = (written.time_band_of("tpu-v5p", kind) for kind in ("dense", "experts"))

@@ -19,7 +19,7 @@ from planner.candidates.training import training_tables
 from planner.candidates.training_question import resolve_training
 from planner.catalog.model import Band, Catalog, RuleError, TrainingFamily, TrainingPart
 from planner.equations.bands import band_quantile
-from planner.estimate.bands import error_band, margin, rule_band
+from planner.estimate.bands import beyond, beyond_power, error_band, margin, rule_band
 from planner.estimate.binding import RESOURCE, bound_by
 from planner.estimate.run import TERMS as RUN_TERMS
 from planner.estimate.sources import time_equations
@@ -346,6 +346,62 @@ def test_a_job_beyond_the_measurements_is_warned_of() -> None:
     assert len(warned) == 1
     assert "devices (64 to 512)" in warned[0]
     assert "parameters" not in warned[0]
+
+
+# ---- outside of what rows cover
+
+
+SIZES = {"devices": 64.0, "pp": 8.0, "cp": 1.0, "ep": 1.0, "parameters": 8e9, "sequence_length": 4096.0}
+
+
+@pytest.mark.parametrize(
+    ("changed", "strange", "power"),
+    [
+        ({}, False, 1.0),
+        ({"devices": 128.0}, False, 1.3),
+        ({"devices": 69.0}, False, 1.0),  # a tenth beyond is as good as within
+        ({"devices": 4.0}, False, 1.1),
+        ({"pp": 16.0}, False, 1.2),
+        ({"devices": 128.0, "pp": 16.0}, False, 1.3),  # of several the one that errs most
+        ({}, True, 1.3),  # a network that no row used, as more devices than any had
+        ({"cp": 16.0}, False, 1.0),  # nothing is known to err more there
+    ],
+)
+def test_a_band_is_wider_outside_of_what_rows_cover(changed: dict[str, float], strange: bool, power: float) -> None:
+    seen = {"devices": (8.0, 64.0), "pp": (1.0, 8.0), "cp": (1.0, 8.0)}
+    world = banded(catalog(), family("half", validity=seen))
+    world = replace(world, training_beyond={"devices above": 1.3, "devices below": 1.1, "pp above": 1.2})
+    outside = beyond(world, "half", {**SIZES, **changed}, strange_network=strange)
+    assert float(beyond_power(world, outside)) == power
+    own = error_band(world, HALF, "analytic").widened(power)
+    assert own.time is not None
+    assert (own.time.p10, own.time.p90) == pytest.approx((0.8**power, 1.25**power))
+    assert own.time.rows == WIDE.rows
+    assert own.time_margin(0.9) == pytest.approx(1.25**power)
+    (margin_of_rows,) = error_band(world, HALF, "analytic").time_margins(0.9, [power])
+    assert margin_of_rows == pytest.approx(own.time_margin(0.9))
+    assert error_band(world, HALF, "analytic").time_margins(0.5, power) == 1.0
+
+
+def test_a_plan_holds_its_deadline_at_the_band_of_its_own_corner() -> None:
+    """The job fits the deadline on few devices at the band of its family, and needs more where no row is as large."""
+    hours, counts, bands = [], [], []
+    alone = row_of(solved(scenario([small()]), banded(catalog(), family("half"))))
+    deadline = 1.3 * float(alone["hours"])  # above it at a margin of 1.25, below at one of 1.4
+    for validity, powers in (({}, {}), ({"parameters": (1e8, 2e8)}, {"parameters above": 1.5})):
+        world = replace(banded(catalog(), family("half", validity=validity)), training_beyond=powers)
+        document = solved(scenario([small(deadline=f"{deadline} h")]), world)
+        row = row_of(document)
+        assert not errors(document, world)
+        hours.append(row["hours"])
+        counts.append(row["count"])
+        bands.append(row["error_band"]["time"])
+        assert row["hours"] * row["error_band"]["time"]["margin"] <= deadline
+    assert bands[0]["margin"] == pytest.approx(1.25)
+    assert bands[1]["margin"] == pytest.approx(1.25**1.5)
+    assert bands[1]["p10"] == pytest.approx(0.8**1.5)
+    assert hours[0] * 1.25**1.5 > deadline  # what was chosen before is late at the band of the corner
+    assert counts[1] > counts[0]
 
 
 # ---- the verifier

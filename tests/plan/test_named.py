@@ -167,17 +167,19 @@ def beyond(network_kind: str, nodes: int, validity: dict[str, tuple[float, float
     """What is told of a job on machines of 8 devices and 1.6 Tbit/s, where constants stand on these sizes."""
     box = shape("north/box", devices=8, network_kind=network_kind, inter_node_bytes_per_s_per_device=25e9)
     families, fabrics = {"hopper": SimpleNamespace(validity=validity)}, load_catalog(None).fabrics
-    facts = SimpleNamespace(training_families=families, shapes={box.id: box}, fabrics=fabrics)
+    powers = {"devices above": 1.2, "parameters above": 1.2, "pp above": 1.2, "cp above": 1.01}
+    facts = SimpleNamespace(training_families=families, shapes={box.id: box}, fabrics=fabrics, training_beyond=powers)
     candidates: Any = SimpleNamespace(catalog=facts)
     workload: Any = {"name": "a", "parameters": parameters, "demand": {"sequence_length": 4096}}
-    row: Any = {"error_band": {"tier": "analytic", "family": "hopper"}, "device": "h200", "shape": "north/box",
-                "devices": 8 * nodes, "jobs": 1, "count": nodes, "layout": {"pp": 16, "cp": 1, "ep": 1}}  # fmt: skip
+    band = {"tier": "analytic", "family": "hopper", "tag": "calibrated", "time": {"p10": 0.8, "p90": 1.25}}
+    row: Any = {"error_band": band, "device": "h200", "shape": "north/box",
+                "devices": 8 * nodes, "jobs": 1, "count": nodes, "layout": {"pp": 16, "cp": 4, "ep": 1}}  # fmt: skip
     return list(_beyond(candidates, workload, row))
 
 
-@pytest.mark.parametrize(("parameters", "outside"), [(671.02e9, False), (677e9, False), (700e9, True), (125e6, False)])
-def test_what_lies_a_hundredth_outside_the_measurements_is_no_warning(parameters: float, outside: bool) -> None:
-    """ "671 B parameters (126 M to 671 B)" is read by nobody."""
+@pytest.mark.parametrize(("parameters", "outside"), [(671.02e9, False), (735e9, False), (745e9, True), (125e6, False)])
+def test_what_lies_a_tenth_outside_the_measurements_is_no_warning(parameters: float, outside: bool) -> None:
+    """ "671 B parameters (126 M to 671 B)" is read by nobody, nor is "6.74 B parameters (7.24 B to 406 B)"."""
     assert bool(beyond("infiniband", 1, {"parameters": (126e6, 671e9)}, parameters)) == outside
 
 
@@ -188,11 +190,18 @@ def test_a_network_that_no_step_was_measured_on_is_told_where_machines_talk(kind
     assert not told or "Ethernet of the host between machines (50 % of 1,600 Gbit/s a machine are counted)" in lines[0]
 
 
-def test_a_split_that_no_step_was_measured_in_is_told() -> None:
+def test_a_split_that_no_step_was_measured_in_is_told_with_its_band() -> None:
     """Llama 3.1 405B on H100 in 64 stages, where rows have up to 8."""
     (line,) = beyond("infiniband", 1, {"pp": (1, 8), "cp": (1, 8), "ep": (1, 64)}, 8e9)
-    assert "constants: 16 pipeline stages (1 to 8);" in line
+    assert "constants: 16 pipeline stages (1 to 8); so its times may be 0.80 to 1.25 of those" in line
     assert not beyond("infiniband", 1, {"pp": (1, 16)}, 8e9)
+
+
+def test_what_widens_a_band_by_next_to_nothing_is_no_warning() -> None:
+    """Rows of several ranks of context that no fit had seen erred as much as if it had."""
+    assert not beyond("infiniband", 1, {"cp": (1, 2)}, 8e9)
+    (line,) = beyond("infiniband", 1, {"cp": (1, 2), "pp": (1, 8)}, 8e9)
+    assert "16 pipeline stages (1 to 8), 4 ranks of context (1 to 2);" in line
 
 
 def test_where_one_size_was_measured_it_stands_once() -> None:

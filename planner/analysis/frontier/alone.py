@@ -37,7 +37,8 @@ def tradeoffs_of(trained: Mapping[str, Trained], plan: PlanDocument | None = Non
 
 def _tradeoff(question: TrainingQuestion, table: TrainingTable, rows: Sequence[Allocation]) -> Tradeoff:
     job = question.job
-    points = [_point(question, table, row) for row in _front(table)]
+    late_s = _late_s(question, table)
+    points = [_point(question, table, row, late_s[row] / 3600.0) for row in _front(table, late_s)]
     for point in points:
         point["here"] = len(rows) == 1 and _same(point, rows[0])
     return {
@@ -51,9 +52,21 @@ def _tradeoff(question: TrainingQuestion, table: TrainingTable, rows: Sequence[A
     }
 
 
-def _front(table: TrainingTable) -> list[int]:
+def _late_s(question: TrainingQuestion, table: TrainingTable) -> list[float]:
+    """When each row is over at the confidence that is asked for, after its start.  [s]"""
+    confidence, powers = question.spec.confidence, question.row_powers(table.sites, table.nodes, table.layout)
+    margins = [
+        table.mixes[row].time_margin
+        if row in table.mixes
+        else float(question.band(site).time_margins(confidence, power))
+        for row, (site, power) in enumerate(zip(table.sites, powers, strict=True))
+    ]
+    return [margin * float(finish_s) for margin, finish_s in zip(margins, table.finish_s, strict=True)]
+
+
+def _front(table: TrainingTable, late_s: Sequence[float]) -> list[int]:
     """Rows that no other row beats in both: soonest first, each cheaper than those before."""
-    order = sorted(range(len(table)), key=lambda row: (float(table.finish_s[row]), table.cost_microusd[row]))
+    order = sorted(range(len(table)), key=lambda row: (late_s[row], table.cost_microusd[row]))
     kept: list[int] = []
     for row in order:
         if not kept or table.cost_microusd[row] < table.cost_microusd[kept[-1]]:
@@ -61,14 +74,12 @@ def _front(table: TrainingTable) -> list[int]:
     return kept
 
 
-def _point(question: TrainingQuestion, table: TrainingTable, row: int) -> JobPoint:
+def _point(question: TrainingQuestion, table: TrainingTable, row: int, late: float) -> JobPoint:
     job, site, hours = question.job, table.sites[row], float(table.finish_s[row]) / 3600.0
     mixed = table.mixes.get(row)
     nodes = sum(group.nodes for group in mixed.groups) if mixed else int(table.nodes[row])
     devices = sum(g.nodes * g.site.shape.devices for g in mixed.groups) if mixed else nodes * site.shape.devices
     groups = [group.site for group in mixed.groups] if mixed else [site]
-    margin = mixed.time_margin if mixed else question.band(site).time_margin(question.spec.confidence)
-    late = hours * margin
     start, cost = job.start_s / 3600.0, table.cost_microusd[row] * job.count
     return {
         "device": " + ".join(dict.fromkeys(one.device.id for one in groups)),

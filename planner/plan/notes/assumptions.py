@@ -18,9 +18,10 @@ from planner.candidates.training_question import TrainingQuestion
 from planner.catalog.model import Device, Provenance
 from planner.equations.communication import LINK_EFFICIENCY
 from planner.equations.ownership import HOURS_PER_YEAR
+from planner.estimate.bands import beyond, beyond_power
 from planner.estimate.bill import Bill, bill_of
 from planner.estimate.frameworks import planned_framework, software_stage
-from planner.estimate.resolve import ADAPTER_BATCH_SEQUENCES, DEFAULT_BATCH_TOKENS, framework_of
+from planner.estimate.resolve import ADAPTER_BATCH_SEQUENCES, DEFAULT_BATCH_TOKENS, framework_of, strange_network
 from planner.estimate.serving import TEXTBOOK
 from planner.estimate.software import SOFTWARE, asked_on, closest
 from planner.estimate.training import activations_known
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from planner.plan.model.rows import TrainingAllocation
     from planner.plan.model.workloads import Allocation, TrainingWorkload, Workload
 
-NEAR = 0.01  # relative: what lies so little outside the measurements is as good as within
+TOLD_POWER = 1.05  # of a band that is wider outside of the measurements: less is nobody's concern
 FEW_STEPS = 100  # of a run, below which a batch is likely not meant
 
 
@@ -327,11 +328,15 @@ def _strange(workload: TrainingWorkload, row: TrainingAllocation) -> Iterator[st
 
 
 def _beyond(candidates: Candidates, workload: TrainingWorkload, row: TrainingAllocation) -> Iterator[str]:
-    """What of a row lies outside the range of the measurements behind its constants and band."""
+    """What of a row lies outside the range of the measurements behind its constants, and what that makes of its band.
+
+    Where a step was timed, the model and its sequences are no guess; what runs as it was timed has no band.
+    """
     band = row["error_band"]
-    if band["tier"] != "analytic" or band["family"] not in candidates.catalog.training_families:
+    time = band["time"]
+    if band["tier"] != "analytic" or time is None:
         return
-    seen = candidates.catalog.training_families[band["family"]].validity
+    catalog = candidates.catalog
     sizes = {
         "devices": ("devices", row["devices"] / row["jobs"]),
         "parameters": ("parameters", workload["parameters"]),
@@ -340,21 +345,32 @@ def _beyond(candidates: Candidates, workload: TrainingWorkload, row: TrainingAll
         "cp": ("ranks of context", row["layout"]["cp"]),
         "ep": ("ranks of experts", row["layout"]["ep"]),
     }
+    shape, talks = catalog.shapes[row["shape"]], "mix" in row or row["count"] > row["jobs"]
+    if "mix" in row:  # of groups that share a batch neither devices nor splits tell how they lie
+        sizes = {name: sizes[name] for name in ("parameters", "sequence_length")}
+    guessed = band["tag"] != "measured"
+    values = {
+        name: value for name, (_, value) in sizes.items() if guessed or name not in ("parameters", "sequence_length")
+    }
+    found = beyond(catalog, band["family"], values, strange_network=talks and strange_network(shape, catalog))
+    if catalog.training_beyond and float(beyond_power(catalog, found)) < TOLD_POWER:
+        return
     outside = []
-    for name, (noun, value) in sizes.items():
-        low, high = seen.get(name, (0.0, math.inf))
-        if not low * (1 - NEAR) <= value <= high * (1 + NEAR):
-            ends = dict.fromkeys((format_count(low), format_count(high)))  # one where a single size was measured
-            outside.append(f"{format_count(value)} {noun} ({' to '.join(ends)})")
-    shape = candidates.catalog.shapes[row["shape"]]
-    published, fabric = shape.inter_node_bytes_per_s_per_device, candidates.catalog.fabrics.get(shape.network_kind)
-    if published and fabric and fabric.sustained_share < 1 and row["count"] > row["jobs"]:
-        counted = f"{format_percent(fabric.sustained_share)} of {8e-9 * published * shape.devices:,.4g} Gbit/s"
-        outside.append(f"{fabric.title} between machines ({counted} a machine are counted)")
+    for name in found:
+        if name == "network":
+            fabric, published = catalog.fabrics[shape.network_kind], shape.inter_node_bytes_per_s_per_device or 0.0
+            counted = f"{format_percent(fabric.sustained_share)} of {8e-9 * published * shape.devices:,.4g} Gbit/s"
+            outside.append(f"{fabric.title} between machines ({counted} a machine are counted)")
+            continue
+        noun, value = sizes[name.split()[0]]
+        low, high = catalog.training_families[band["family"]].validity[name.split()[0]]
+        ends = dict.fromkeys((format_count(low), format_count(high)))  # one where a single size was measured
+        outside.append(f"{format_count(value)} {noun} ({' to '.join(ends)})")
     if outside:
+        wider = f"so its times may be {time['p10']:.2f} to {time['p90']:.2f} of those predicted (p10 to p90)"
         yield (
             f"{workload['name']} on {row['device']} lies outside the measurements behind its constants: "
-            f"{', '.join(outside)}; the error band may be too narrow"
+            f"{', '.join(outside)}; {wider if catalog.training_beyond else 'the error band may be too narrow'}"
         )
 
 

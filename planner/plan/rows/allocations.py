@@ -135,7 +135,9 @@ def _training(
         "run": run_document(question, site, terms, devices, jobs),
         "step_time_ratio": question.step_time_ratio(site),
         **_speed(candidates, question, site, terms, devices),
-        "error_band": row_band(question, site, figures),
+        "error_band": row_band(
+            question.row_band(site, int(table.nodes[row]), table.layout, row), question.spec.confidence, figures
+        ),
         "device_hours": shapes * site.shape.devices * hours,
         **energy_document(candidates.catalog, site, shapes, hours),  # type: ignore[typeddict-item]  # no mix
     }

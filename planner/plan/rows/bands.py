@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, cast
@@ -17,8 +16,6 @@ from typing import TYPE_CHECKING, cast
 from planner.units import format_money
 
 if TYPE_CHECKING:
-    from planner.candidates.offers import Site
-    from planner.candidates.training_question import TrainingQuestion
     from planner.catalog.model import Band
     from planner.estimate.bands import ErrorBand
     from planner.plan.model.plan import Margins, Summary
@@ -28,24 +25,18 @@ if TYPE_CHECKING:
 QUANTILES = ("p10", "p50", "p90")
 
 
-def row_band(
-    question: TrainingQuestion, site: Site, figures: Mapping[str, float], *, slowest: Site | None = None
-) -> RowBand:
+def row_band(band: ErrorBand, confidence: float, figures: Mapping[str, float]) -> RowBand:
     """The band of one row: of its hours, its cost and its memory, with the error that it comes from.
 
     Parameters
     ----------
-    question
-        The job.
-    site
-        Where the row stands.
+    band
+        Of the row's machine and layout.
+    confidence
+        Which the job asks for.
     figures
         Predicted `hours`, `cost_usd` and `needed_bytes`.
-    slowest
-        Of the groups of a mix the site whose times may be off most: its band is that of their common time.
     """
-    band, confidence = question.band(site), question.spec.confidence
-    band = band if slowest is None else replace(band, time=question.band(slowest).time)
     time_margin, memory_margin = band.time_margin(confidence), band.memory_margin(confidence)
     return {
         "confidence": confidence,

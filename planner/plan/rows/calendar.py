@@ -99,7 +99,8 @@ def held_hours(candidates: Candidates, task: Task, column: int, site: Site, hour
     assert isinstance(table, TrainingTable)
     row, share = [int(candidates.rows[column])], question.spec.confidence
     chance = question.preemption_margin(site, np.asarray(busy_s(table.time))[row], table.nodes[row], share)
-    return hours * question.band(site).time_margin(share) * float(chance[0])
+    (margin,) = question.time_margins(site, share, table.nodes[row], table.layout, np.array(row))
+    return hours * float(margin) * float(chance[0])
 
 
 def _running(candidates: Candidates, solution: Solution, name: str, row: int) -> Iterator[int]:

@@ -86,9 +86,9 @@ def _place(name: str, table: TrainingTable | ServingTable, index: int) -> Cells:
 def _training(table: TrainingTable, question: TrainingQuestion) -> list[Cells]:
     if not len(table):
         return []
-    bands = {site.device.id: question.band(site) for site in table.sites}
+    bands = _bands(table, question)
     cheapest = min(range(len(table)), key=lambda row: table.cost_microusd[row])
-    best, least = bands[table.sites[cheapest].device.id], usd(table.cost_microusd[cheapest])
+    best, least = bands[cheapest], usd(table.cost_microusd[cheapest])
     layout = table.layout
     names = {"global_batch_sequences": "global_batch"}
     split = {key: np.asarray(getattr(layout, names.get(key, key)), dtype=np.int64).tolist() for key in _SPLIT}
@@ -100,17 +100,26 @@ def _training(table: TrainingTable, question: TrainingQuestion) -> list[Cells]:
         {
             **dict(zip(_SPLIT, parts, strict=True)),
             "hours": hours[index],
-            **_hours_band(bands[table.sites[index].device.id], hours[index]),
+            **_hours_band(bands[index], hours[index]),
             "replicas": 0,
             "requests_per_s": 0.0,
             "needed_bytes": needed[index],
             "usable_bytes": table.sites[index].usable_bytes,
             **_cost(table.cost_microusd[index]),
-            "tie": index != cheapest
-            and tie(least, best, usd(table.cost_microusd[index]), bands[table.sites[index].device.id]),
+            "tie": index != cheapest and tie(least, best, usd(table.cost_microusd[index]), bands[index]),
         }
         for index, parts in enumerate(zip(*split.values(), strict=True))
     ]
+
+
+def _bands(table: TrainingTable, question: TrainingQuestion) -> list[ErrorBand]:
+    """The error of every row."""
+    powers = question.row_powers(table.sites, table.nodes, table.layout).tolist()
+    known: dict[tuple[str, float], ErrorBand] = {}
+    for site, power in zip(table.sites, powers, strict=True):
+        if (site.device.id, power) not in known:
+            known[site.device.id, power] = question.band(site).widened(power)
+    return [known[site.device.id, power] for site, power in zip(table.sites, powers, strict=True)]
 
 
 def _hours_band(band: ErrorBand, hours: float) -> Cells:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.candidates.mixed_walk import MOST_GROUPS
@@ -49,7 +50,8 @@ def _row(question: TrainingQuestion, mixed: Mixed, group: Group, jobs: int, hour
     memory = memory_document(group.memory.row(0), site.usable_bytes)
     figures = {"hours": hours, "cost_usd": usd(cost), "needed_bytes": memory["needed_bytes"]}
     confidence = question.spec.confidence
-    slowest = max(mixed.groups, key=lambda one: question.band(one.site).time_margin(confidence)).site
+    bands = [question.mix_band(one.site) for one in mixed.groups]
+    slowest = max(bands, key=lambda one: one.time_margin(confidence))
     job = question.job
     return {
         **place_document(site, shapes),
@@ -78,7 +80,7 @@ def _row(question: TrainingQuestion, mixed: Mixed, group: Group, jobs: int, hour
             "synchronisation_s": mixed.synchronisation_s,
             "traffic_microusd": group.traffic_microusd * jobs,
         },
-        "error_band": row_band(question, site, figures, slowest=slowest),
+        "error_band": row_band(replace(question.band(site), time=slowest.time), confidence, figures),
         "device_hours": shapes * site.shape.devices * hours,
     }
 

@@ -127,11 +127,15 @@ def _band(
     question: TrainingQuestion, table: TrainingTable, switch: Switch, number: int, needed: float, cost_usd: float
 ) -> RowBand:
     """The band of a part: the first ends by the clock, so that the second bears what both may be off."""
-    (one, _), (other, _) = switch.rented(table)
-    site, hours = (one, other)[number], switch.hours[number]
-    cells = row_band(question, site, {"hours": hours, "cost_usd": cost_usd, "needed_bytes": needed})
-    bands = question.band(one).time, question.band(other).time
-    spread = _hours(table, switch, bands, number)
+    assert table.late is not None
+    hours = switch.hours[number]
+    bands = [
+        question.row_band(of.sites[row], int(of.nodes[row]), of.layout, row)
+        for of, row in ((table.late, switch.first), (table, switch.second))
+    ]
+    figures = {"hours": hours, "cost_usd": cost_usd, "needed_bytes": needed}
+    cells = row_band(bands[number], question.spec.confidence, figures)
+    spread = _hours(table, switch, (bands[0].time, bands[1].time), number)
     cells["hours"] = spread
     cells["cost_usd"] = {
         "p10": cost_usd * spread["p10"] / hours,
