@@ -21,6 +21,7 @@ from planner.validate.folds import source_folds, weights_of
 from planner.validate.judgement import Judged, weighted_quantile
 from planner.validate.memory import predict_peak_memory
 from planner.validate.rows import MeasuredRow
+from planner.validate.rows_setup import sizes_of
 from planner.validate.score import why_left_out
 
 SCHEMA = "catalog/training/v1"
@@ -323,13 +324,11 @@ def _name(source: str) -> str:
 
 
 def _validity(part: Sequence[Point]) -> str:
-    seen = {
-        "devices": [float(p.row.n_accel or 1) for p in part],
-        "parameters": [(p.row.n_params_b or 0.0) * 1e9 for p in part if p.row.n_params_b],
-        "sequence_length": [float(p.row.seq_len or 0) for p in part if p.row.seq_len],
-        **{name: [float(getattr(p.row, name) or 1) for p in part] for name in ("pp", "cp", "ep")},
-    }
-    return "{" + ", ".join(f"{k}: [{_short(min(v))}, {_short(max(v))}]" for k, v in seen.items() if v) + "}"
+    seen: dict[str, list[float]] = {}
+    for point in part:
+        for name, size in sizes_of(point.row).items():
+            seen.setdefault(name, []).append(size)
+    return "{" + ", ".join(f"{name}: [{_short(min(own))}, {_short(max(own))}]" for name, own in seen.items()) + "}"
 
 
 def _mapping(values: Mapping[str, float]) -> str:

@@ -51,11 +51,9 @@ class ErrorBand:
 
     def widened(self, power: float) -> ErrorBand:
         """With the band of times wider by a power; rows and errors stay those measured."""
-        band = self.time
-        if band is None or power == 1.0:
+        if self.time is None or power == 1.0:
             return self
-        low, high = (float(widened_quantile(band.p50, end, power)) for end in (band.p10, band.p90))
-        return replace(self, time=replace(band, p10=low, p90=high))
+        return replace(self, time=wider(self.time, power))
 
     def memory_margin(self, confidence: float) -> float:
         """What needed memory is multiplied with to hold with a confidence; at least 1."""
@@ -170,6 +168,12 @@ def beyond_power(catalog: Catalog, outside: Mapping[str, NDArray[np.bool_]]) -> 
         own = catalog.training_beyond.get("devices above" if name == "network" else name, 1.0)
         power = np.maximum(power, np.where(which, own, 1.0))
     return power
+
+
+def wider(band: Band, power: float) -> Band:
+    """A band of times that is wider by a power (EQ-BAND-3); its rows and errors stay those measured."""
+    low, high = (float(widened_quantile(band.p50, end, power)) for end in (band.p10, band.p90))
+    return replace(band, p10=low, p90=high)
 
 
 def rule_band(error: RuleError | None, family: str) -> Band | None:

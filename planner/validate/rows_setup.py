@@ -116,6 +116,17 @@ def _repeated_by_policy(text: str) -> float:
     return 1.0 - kept - _CONTEXT * ("context" in text)
 
 
+def sizes_of(row: MeasuredRow) -> dict[str, float]:
+    """What `TrainingFamily.validity` holds the range of, as far as a row states it."""
+    sizes = {
+        "devices": float(row.n_accel or 1),
+        "parameters": (row.n_params_b or 0.0) * 1e9,
+        "sequence_length": float(row.seq_len or 0),
+        **{name: float(getattr(row, name) or 1) for name in ("pp", "cp", "ep")},
+    }
+    return {name: size for name, size in sizes.items() if size}
+
+
 def layout_of(row: MeasuredRow) -> dict[str, float]:
     """Fields of `Layout`."""
     devices = float(row.n_accel or 8)

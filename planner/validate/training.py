@@ -10,9 +10,10 @@ import numpy as np
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
-from planner.catalog.model import Band, Catalog, Device
+from planner.catalog.model import Band, Catalog, Device, TrainingFamily
 from planner.equations.rules import training_hours
 from planner.errors import InputError
+from planner.estimate.bands import beyond, beyond_power, wider
 from planner.estimate.constants import NAMES, StepConstants
 from planner.estimate.device_constants import fitted_on, step_constants
 from planner.estimate.frameworks import fitted_factors
@@ -27,7 +28,7 @@ from planner.validate.memory import predict_peak_memory
 from planner.validate.rows import MeasuredRow
 from planner.validate.rows_machine import device_of, machine_of_row
 from planner.validate.rows_model import architecture_of, parameters_of
-from planner.validate.rows_setup import framework_of, layout_of, recompute_of, stack_of
+from planner.validate.rows_setup import framework_of, layout_of, recompute_of, sizes_of, stack_of
 
 __all__ = [
     "Batch",
@@ -196,9 +197,15 @@ def _prediction(row: MeasuredRow, catalog: Catalog, terms: dict[str, float]) -> 
         peak_memory_bytes=_peak_memory(row, catalog),
         family=device.family,
         terms=terms,
-        time_band=family.time_band_of(device.id, _KINDS[row.kind]) if family else None,
+        time_band=_time_band(row, device, catalog, family) if family else None,
         memory_band=family.memory_band_of(_KINDS[row.kind]) if family else None,
     )
+
+
+def _time_band(row: MeasuredRow, device: Device, catalog: Catalog, family: TrainingFamily) -> Band:
+    """That of the device and kind, wider where the row lies outside of what the fitted ones cover."""
+    power = float(beyond_power(catalog, beyond(catalog, device.family, sizes_of(row))))
+    return wider(family.time_band_of(device.id, _KINDS[row.kind]), power)
 
 
 _KINDS = {"dense": "dense", "experts": "experts", "hybrid": "experts", "tuning": "tuning"}

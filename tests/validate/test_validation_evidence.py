@@ -17,6 +17,7 @@ from planner.calibrate.gather import without_source
 from planner.calibrate.training import Point
 from planner.catalog.load import load_catalog
 from planner.errors import InputError
+from planner.catalog.load import load_catalog
 from planner.report.validation_document import render_document
 from planner.validate.evidence import (
     Evidence,
@@ -30,9 +31,9 @@ from planner.validate.evidence import (
 )
 from planner.validate.fingerprint import SERVING, TRAINING, essence, fingerprint, physics
 from planner.validate.judgement import Judged
-from planner.validate.rows import MeasuredRow
+from planner.validate.rows import MeasuredRow, shipped_training_rows
 from planner.validate.score import score_step_times
-from planner.validate.training import Prediction
+from planner.validate.training import Prediction, predict_training
 
 
 @dataclass(frozen=True)
@@ -241,3 +242,28 @@ def test_constants_that_the_rows_do_not_give_are_not_documented(monkeypatch: pyt
     monkeypatch.setattr(gather, "calibrate", lambda *_, **__: Other())
     with pytest.raises(InputError, match="make calibrate first"):
         gather.gather(load_catalog())
+
+
+def test_rows_beyond_what_a_fit_saw_are_reported_beside_themselves() -> None:
+    pair = judged([0.05, -0.1] * 10), judged([0.1, -0.2] * 10)
+    found = {one.name: one for one in figures(evidence([1.0] * 10, beyond={"more than 256 devices": pair}))}
+    one = found["beyond what a fit saw, four fifths within: more than 256 devices"]
+    assert (one.rows, one.value, one.reached) == (20, pytest.approx(0.2), None)
+    assert one.limit == "reported; 10.0 % where such rows of others were seen"
+    assert "mean 15.0 % (7.5)" in one.detail
+
+
+def test_a_row_outside_of_what_was_fitted_has_a_wider_band() -> None:
+    catalog = load_catalog()
+    inside = next(
+        row for row in shipped_training_rows() if row.family == "A100" and row.kind == "dense" and row.n_accel
+    )
+    outside = replace(inside, n_accel=16384, dp=None, global_batch=65536)
+    own, other = predict_training([inside, outside], catalog)
+    assert own.time_band is not None
+    assert other.time_band is not None
+    power = catalog.training_beyond["devices above"]
+    assert power > 1.0
+    assert other.time_band.p90 == pytest.approx(own.time_band.p90**power)
+    assert other.time_band.p10 == pytest.approx(own.time_band.p10**power)
+    assert other.time_band.rows == own.time_band.rows
