@@ -17,7 +17,6 @@ from planner.calibrate.gather import without_source
 from planner.calibrate.training import Point
 from planner.catalog.load import load_catalog
 from planner.errors import InputError
-from planner.catalog.load import load_catalog
 from planner.report.validation_document import render_document
 from planner.validate.evidence import (
     Evidence,
