@@ -331,14 +331,11 @@ class Numbered:
     __slots__ = ("_different", "_number")
 
     def __init__(self, sites: Iterable[Site]) -> None:
-        number: dict[int, int] = {}
-        self._different: list[Site] = []
-        self._number: list[int] = []
-        for site in sites:
-            place = number.setdefault(id(site), len(number))
-            if place == len(self._different):
-                self._different.append(site)
-            self._number.append(place)
+        every = list(sites)
+        ids = np.fromiter(map(id, every), dtype=np.int64, count=len(every))
+        _, first, number = np.unique(ids, return_index=True, return_inverse=True)
+        self._different = [every[place] for place in first.tolist()]
+        self._number: list[int] = number.tolist()
 
     def each(self, value: Callable[[Site], Figure]) -> list[Figure]:
         """Something of every site, in their order."""

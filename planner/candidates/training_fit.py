@@ -216,7 +216,7 @@ def look(
     )
     key = ("looked at", question.physics, which)
     levels = [_levels(question, search.group[0]) for search in searches]
-    told = [_figures_of(search, its) for search, its in zip(searches, levels)]
+    told = [_figures_of(question, search, its) for search, its in zip(searches, levels)]
     looked: Looked = question.recall.known(key) or _nothing()
     missing: dict[bytes, tuple[Search, list[Level]]] = {}
     for search, its, at in zip(searches, levels, told):
@@ -245,12 +245,12 @@ def _levels(question: TrainingQuestion, site: Site) -> list[Level]:
     return levels[:1] if same else levels
 
 
-def _figures_of(search: Search, levels: Sequence[Level]) -> bytes:
+def _figures_of(question: TrainingQuestion, search: Search, levels: Sequence[Level]) -> bytes:
     """Everything on a machine that its layouts and the seconds of their steps follow from, but the counts."""
     site = search.group[0]
     memory = (site.usable_bytes, host_bytes_per_device(site.shape), [level.memory_margin for level in levels])
     kind = (site.device.kind, search.family, site.shape.devices, search.domain, float(is_analytic(search.spec)))
-    return figures_of(search.machine, *kind, *memory, texts=True)
+    return figures_of(question.machine_figures(site), *kind, *memory, texts=True)
 
 
 def _nothing() -> Looked:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field, replace
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,19 @@ from planner.scenario.schema import Scenario, TrainingJob
 EVERY = slice(None)
 
 
+class _Seen(NamedTuple):
+    """A machine as a job sees it, with what it was made of."""
+
+    device: Device
+    shape: Shape
+    machine: Machine
+    figures: bytes
+
+
+Machines: TypeAlias = dict[tuple[str, float | None], _Seen]
+MACHINES_BYTES = 1 << 18  # of those that a question keeps, roughly
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingQuestion:
     """One job with everything that the search needs, resolved."""
@@ -57,7 +71,7 @@ class TrainingQuestion:
     recall: Recall = field(default_factory=Recall)  # what was answered of layouts on machines
     patience_s: float | None = None  # keep ways that take so long, to tell which deadline could be met
     involved: int | None = None  # of a layout at most, and then the fastest of each degree; None: the fastest of all
-    machines: dict[tuple[str, float | None], tuple[Device, Shape, Machine]] = field(default_factory=dict, compare=False)
+    machines: Machines = field(default_factory=dict, compare=False)  # of questions that see machines alike
 
     @property
     def switches(self) -> bool:
@@ -74,13 +88,21 @@ class TrainingQuestion:
 
     def machine(self, site: Site) -> Machine:
         """The machine of a site at this job's precision."""
+        return self._seen(site).machine
+
+    def machine_figures(self, site: Site) -> bytes:
+        """A digest of every figure of that machine."""
+        return self._seen(site).figures
+
+    def _seen(self, site: Site) -> _Seen:
         key = site.shape.id, site.inter_node_bytes_per_s  # asked some times of each group of sites
-        device, shape, machine = self.machines.get(key, (None, None, None))
-        if machine is None or device is not site.device or shape is not site.shape:
+        seen = self.machines.get(key)
+        if seen is None or seen.device is not site.device or seen.shape is not site.shape:
             between = site.inter_node_bytes_per_s
             machine = training_machine(site.device, site.shape, self.job, self.arch, self.catalog, between)
-            self.machines[key] = site.device, site.shape, machine
-        return machine
+            seen = _Seen(site.device, site.shape, machine, figures_of(machine, texts=True))
+            self.machines[key] = seen
+        return seen
 
     def tier(self, site: Site) -> str:
         """The tier that predicts on a site."""
@@ -308,7 +330,7 @@ def resolve_training(
     InputError
         It is under way, and no legal layout is as its measured step time says, or none fits those machines.
     """
-    sequence_length = sequence_length_of(job, arch)
+    sequence_length, recall = sequence_length_of(job, arch), recall or Recall()
     batches, batch_range = asked_batches(job, sequence_length)
     rules = LayoutRules(
         sequence_length=sequence_length,
@@ -331,8 +353,20 @@ def resolve_training(
         under_way=under_way(job, arch, rules, scenario, catalog),
         physics=figures_of(arch, replace(spec, tokens=0.0, epochs=1.0, progress_tokens=0.0, confidence=0.0,
                                          critical_batch_tokens=None, run=None, step_time_s=None), rules, texts=True),
-        recall=recall or Recall(),
+        recall=recall,
+        machines=_machines(job, arch, catalog, recall),
     )  # fmt: skip
+
+
+def _machines(job: TrainingJob, arch: Architecture, catalog: Catalog, recall: Recall) -> Machines:
+    """Those that questions share which see machines alike: further ones and other jobs of a precision."""
+    facts = catalog.training_families, catalog.efficiencies, catalog.training_stacks
+    key = "machines", job.precision, tuple(sorted(job.mfu.items())), base_tier(job, arch), *map(id, facts)
+    kept: tuple[object, Machines] | None = recall.known(key)
+    if kept is None:
+        kept = facts, {}  # whose names stay theirs as long as they are kept
+        recall.keep(key, kept, nbytes=MACHINES_BYTES)
+    return kept[1]
 
 
 def asked_batches(job: TrainingJob, sequence_length: int) -> tuple[tuple[float, ...], tuple[float, float]]:
