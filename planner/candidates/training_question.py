@@ -361,10 +361,10 @@ def resolve_training(
 def _machines(job: TrainingJob, arch: Architecture, catalog: Catalog, recall: Recall) -> Machines:
     """Those that questions share which see machines alike: further ones and other jobs of a precision."""
     facts = catalog.training_families, catalog.efficiencies, catalog.training_stacks
-    key = "machines", job.precision, tuple(sorted(job.mfu.items())), base_tier(job, arch), *map(id, facts)
-    kept: tuple[object, Machines] | None = recall.known(key)
-    if kept is None:
-        kept = facts, {}  # whose names stay theirs as long as they are kept
+    key = "machines", job.precision, tuple(sorted(job.mfu.items())), base_tier(job, arch)
+    kept: tuple[tuple[object, ...], Machines] | None = recall.known(key)
+    if kept is None or any(known is not own for known, own in zip(kept[0], facts, strict=True)):
+        kept = facts, {}
         recall.keep(key, kept, nbytes=MACHINES_BYTES)
     return kept[1]
 
