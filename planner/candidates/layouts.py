@@ -6,7 +6,8 @@ of legality are those of Megatron-LM and of ZeRO (training-model section 0):
 
 * tp divides the query heads and the MLP width and stays inside one fast domain;
 * pp is at most the number of layers; vpp > 1 needs pp > 1, equal chunks of the layers (or of the
-  layers with embedding and loss for one each), and micro-batches in multiples of pp;
+  layers with embedding and loss for one each; nearly equal ones for powers of two without such),
+  and micro-batches in multiples of pp;
 * ep divides the experts and the ranks that share them;
 * a context-parallel rank keeps at least `SMALLEST_CONTEXT_CHUNK` tokens;
 * the global batch is a multiple of dp·micro_batch, at most `BATCH_TOLERANCE` from what was asked;
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
-from planner.estimate.layout import ENDS, Layout, equal_chunks
+from planner.estimate.layout import ENDS, Layout, cut_chunks, equal_chunks
 from planner.estimate.software_layouts import MANY_DEVICES, SHORT_TOKENS, adapters_can, cuts_base, named_can
 from planner.scenario.schema import TrainingJob
 
@@ -261,9 +262,12 @@ def _model_splits(arch: Architecture, rules: LayoutRules) -> IntArray:
 
 
 def _chunks(layers: int, stages: int, rules: LayoutRules) -> list[int]:
-    """Virtual stages: all that make equal chunks."""
-    able = [1, *(v for v in range(2, (layers + ENDS) // stages + 1) if stages > 1 and equal_chunks(layers, stages, v))]
-    return [v for v in rules.choices("vpp", able) if v in able]
+    """Virtual stages: all that make equal chunks; of stages without such, nearly equal ones, as recipes have them."""
+    most = range(2, (layers + ENDS) // stages + 1) if stages > 1 else range(0)
+    able = [1, *(v for v in most if equal_chunks(layers, stages, v))]
+    if len(able) == 1 and stages & (stages - 1) == 0:
+        able += [v for v in most if cut_chunks(layers, stages, v)]
+    return [v for v in rules.choices("vpp", able) if v in able or (v in most and cut_chunks(layers, stages, v))]
 
 
 def tensor_splits(arch: Architecture, largest: int, domains: Sequence[int] = ()) -> list[int]:

@@ -11,7 +11,7 @@ from planner.catalog.model import Shape
 from planner.checks.findings import Finding
 from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES, ONE_MACHINE_ENGINES
 from planner.estimate.frameworks import named_framework
-from planner.estimate.layout import ENDS, equal_chunks
+from planner.estimate.layout import ENDS, cut_chunks
 from planner.estimate.resolve import batch_bounds, sequence_length_of
 from planner.estimate.serving_tiers import fleet_engine
 from planner.estimate.serving_work import cache_heads
@@ -203,7 +203,7 @@ def _pipeline_findings(where: str, arch: Architecture, split: TrainingLayout) ->
     pp, vpp, layers = split["pp"], split["vpp"], arch.layer_count
     if pp > max(layers, 1) or pp * vpp > layers + ENDS:
         yield _illegal(where, f"{pp} × {vpp} stages, {layers} layers")
-    elif vpp > 1 and (pp == 1 or not equal_chunks(layers, pp, vpp) or split["micro_batches"] % pp):
+    elif vpp > 1 and (pp == 1 or not cut_chunks(layers, pp, vpp) or split["micro_batches"] % pp):
         yield _illegal(where, f"{vpp} chunks of {pp} stages want equal chunks and micro-batches in multiples of {pp}")
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from planner.carriers import dataclass
 
 RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL = 0, 1, 2
+FEW_SHORT = 0.10  # of the places for layers that chunks of two sizes leave empty
 ENDS = 2  # embedding and loss, where a pipeline counts each as a layer
 
 
@@ -31,6 +32,52 @@ def equal_chunks(layers: int, stages: int, chunks: int) -> bool:
     (True, True, False)
     """
     return layers % (stages * chunks) == 0 or (layers + ENDS) % (stages * chunks) == 0
+
+
+def cut_chunks(layers: int, stages: int, chunks: int) -> bool:
+    """Whether layers make chunks of one size, or of two that differ by a layer with few chunks of the smaller one.
+
+    Recipes lay the 61 layers of DeepSeek-V3 out as 32 chunks of two, three of them of one.
+
+    Parameters
+    ----------
+    layers
+        Of the model.
+    stages, chunks
+        Stages of the pipeline, and chunks of each.
+
+    Examples
+    --------
+    >>> cut_chunks(80, 8, 5), cut_chunks(61, 16, 2), cut_chunks(61, 16, 3)
+    (True, True, False)
+    """
+    places = stages * chunks
+    missing = -layers % places
+    return equal_chunks(layers, stages, chunks) or (places <= layers and missing <= FEW_SHORT * (layers + missing))
+
+
+def chunk_layers(layers: int, stages: int, chunks: int) -> tuple[int, ...]:
+    """Layers of each chunk in the order of the model, of those that `cut_chunks` allows beside equal ones.
+
+    The first chunk and the last ones, of one stage after the other, have a layer less: no stage holds more than the
+    fullest of a pipeline without chunks.
+
+    Parameters
+    ----------
+    layers
+        Of the model.
+    stages, chunks
+        Stages of the pipeline, and chunks of each.
+
+    Examples
+    --------
+    >>> chunk_layers(13, 2, 4)
+    (1, 2, 2, 2, 2, 2, 1, 1)
+    """
+    places = stages * chunks
+    missing = -layers % places
+    short = {0, *range(places - missing + 1, places)} if missing else set()
+    return tuple(-(-layers // places) - (place in short) for place in range(places))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

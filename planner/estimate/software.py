@@ -16,7 +16,7 @@ from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.catalog.model import Device, Shape
 from planner.estimate.frameworks import planned_framework, software_stage
-from planner.estimate.layout import ENDS, equal_chunks
+from planner.estimate.layout import ENDS, chunk_layers, cut_chunks, equal_chunks
 from planner.estimate.resolve import framework_of, sequence_length_of
 from planner.estimate.software_models import MEGATRON_FAMILIES, maxtext_model, titan_flavor
 from planner.scenario.schema import TrainingJob
@@ -370,13 +370,16 @@ def uneven_stages(pp: int, vpp: int, layers: int) -> tuple[int, int] | None:
 
     Examples
     --------
-    >>> uneven_stages(4, 1, 80), uneven_stages(4, 1, 61), uneven_stages(16, 8, 126)
-    ((20, 20), (14, 15), (7, 7))
+    >>> uneven_stages(4, 1, 80), uneven_stages(4, 1, 61), uneven_stages(16, 8, 126), uneven_stages(16, 2, 61)
+    ((20, 20), (14, 15), (7, 7), (3, 3))
     """
     if layers % (pp * vpp) == 0:
         return layers // pp, layers // pp
     if vpp > 1 and equal_chunks(layers, pp, vpp):  # embedding and loss count as a layer each
         return (layers + ENDS) // pp - 1, (layers + ENDS) // pp - 1
+    if vpp > 1 and cut_chunks(layers, pp, vpp):
+        chunks = chunk_layers(layers, pp, vpp)
+        return sum(chunks[::pp]), sum(chunks[pp - 1 :: pp])
     fullest = -(-layers // pp)
     for middle in (fullest, fullest - 1):
         rest = layers - max(pp - 2, 0) * middle

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from planner.equations.recipes import state_recipe
 from planner.estimate.frameworks import named_framework
+from planner.estimate.layout import chunk_layers, equal_chunks
 from planner.estimate.resolve import framework_of
 from planner.estimate.software import OLD_FAMILIES, uneven_stages
 from planner.export.header import Blank, Target
@@ -86,8 +88,6 @@ def _parallel_options(launch: TrainingLaunch) -> Iterator[Option]:
     if layout.tp > 1:
         yield ("--sequence-parallel",)
     yield ("--pipeline-model-parallel-size", str(layout.pp))
-    if layout.vpp > 1:
-        yield ("--num-virtual-stages-per-pipeline-rank", str(layout.vpp))
     assert launch.model.arch is not None
     yield from _stages(layout, launch.model.arch.layer_count)
     yield ("--context-parallel-size", str(layout.cp))
@@ -111,9 +111,16 @@ def _precision_aware(launch: TrainingLaunch) -> bool:
 
 
 def _stages(layout: TrainingLayout, layers: int) -> Iterator[Option]:
-    """First and last stage of a pipeline that does not divide the layers; no stage holds more than was planned."""
+    """Chunks of a pipeline, or its first and last stage, where it does not divide the layers; no stage holds more than
+    was planned.
+    """
     ends = uneven_stages(layout.pp, layout.vpp, layers)
     assert ends is not None  # or it would have been refused
+    if layout.vpp > 1 and not equal_chunks(layers, layout.pp, layout.vpp):  # which says how many each stage has
+        yield ("--pipeline-model-parallel-layout", _laid_out(chunk_layers(layers, layout.pp, layout.vpp)))
+        return
+    if layout.vpp > 1:
+        yield ("--num-virtual-stages-per-pipeline-rank", str(layout.vpp))
     if layers % (layout.pp * layout.vpp) and layout.vpp > 1:
         yield ("--account-for-embedding-in-pipeline-split",)
         yield ("--account-for-loss-in-pipeline-split",)
@@ -121,6 +128,13 @@ def _stages(layout: TrainingLayout, layers: int) -> Iterator[Option]:
         yield ("--decoder-first-pipeline-num-layers", str(ends[0]))
         if layout.pp > 2:
             yield ("--decoder-last-pipeline-num-layers", str(ends[1]))
+
+
+def _laid_out(chunks: Sequence[int]) -> str:
+    """Chunks as Megatron-LM writes them: E for the embedding, t for a layer, L for the loss, (tt|)*29 for 29 alike."""
+    inner = [(size, len(list(alike))) for size, alike in groupby(chunks[1:-1])]
+    middle = "".join(f"({'t' * size}|)*{many}" if many > 1 else f"{'t' * size}|" for size, many in inner)
+    return f"E{'t' * chunks[0]}|{middle}{'t' * chunks[-1]}L"
 
 
 def _batch_options(launch: TrainingLaunch) -> Iterator[Option]:

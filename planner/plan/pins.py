@@ -16,7 +16,7 @@ from planner.errors import InputError, Problem
 from planner.estimate.engines import engine_rules
 from planner.estimate.frameworks import named_framework, runs_on
 from planner.estimate.kernels import not_run
-from planner.estimate.layout import equal_chunks
+from planner.estimate.layout import cut_chunks
 from planner.estimate.resolve import sequence_length_of
 from planner.estimate.serving_formats import FORMATS
 from planner.estimate.software import SOFTWARE
@@ -226,7 +226,7 @@ def _rules(
     stages = sizes.get("pp", tuple(range(1, layers + 1)))
 
     def chunks(vpp: int) -> bool:
-        return vpp == 1 or any(pp > 1 and equal_chunks(layers, pp, vpp) for pp in stages)
+        return vpp == 1 or any(pp > 1 and cut_chunks(layers, pp, vpp) for pp in stages)
 
     yield "vpp", chunks, f"{layers} layers make no equal chunks of it for {'/'.join(map(str, stages[:4]))} stages"
 

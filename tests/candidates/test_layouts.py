@@ -296,6 +296,18 @@ def test_virtual_stages_are_all_that_make_equal_chunks() -> None:
     assert set(np.unique(near(arch, fixed, tp=1, pp=8, micro_batch=1).vpp).tolist()) == {2, 5}
 
 
+def test_layers_that_make_no_equal_chunks_make_nearly_equal_ones() -> None:
+    """61 layers: three, seven, nine and 21 stages have equal chunks with embedding and loss, powers of two have none."""
+    arch, asked = load_model("deepseek-v3"), rules(batch=960)
+    found = {}
+    for pp in (4, 5, 7, 8, 16):
+        layout = enumerate_layouts(arch, [8 * pp], replace(asked, pinned=(("pp", (pp,)),)))
+        found[pp] = set(np.unique(layout.vpp).tolist())
+    assert found == {4: {1, 2, 4, 8}, 5: {1}, 7: {1, 3, 9}, 8: {1, 2, 4}, 16: {1, 2}}
+    fixed = replace(asked, pinned=(("pp", (12,)), ("vpp", (2, 5))))  # 24 chunks leave eleven places empty, 60 as many
+    assert not np.size(enumerate_layouts(arch, [12], fixed).devices)
+
+
 def test_what_is_fixed_has_nothing_beside_it() -> None:
     arch, asked = load_model("llama-3.1-8b"), rules(batch=960)
     base = near(arch, asked, tp=1, pp=1, cp=1, micro_batch=4)

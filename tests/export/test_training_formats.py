@@ -21,6 +21,8 @@ from hypothesis import strategies as st
 from planner import api, files
 from planner.catalog.model import Catalog
 from planner.errors import InputError
+from planner.estimate.layout import chunk_layers, cut_chunks, equal_chunks
+from planner.estimate.software import uneven_stages
 from planner.export import Launch, NotExpressible, TrainingLaunch, export, launches_of
 from planner.export.torchtitan import job_config
 from planner.export.trainers import training_command
@@ -395,9 +397,32 @@ def test_every_model_has_megatron_options_or_a_reason(launches: Read, tmp_path: 
     assert not {"falcon-7b", "bloom-176b", "gemma-2-9b", "qwen3-next-80b-a3b", "gpt-oss-20b"} & set(exported)
 
 
-def test_stages_hold_no_more_layers_than_planned(launches: Read) -> None:
-    from planner.estimate.software import uneven_stages
+def test_layers_that_make_no_equal_chunks_are_laid_out_for_megatron(launches: Read, tmp_path: Path) -> None:
+    """61 layers in 32 chunks of two but for three, as recipes write it; options that count chunks would be refused."""
+    layout = {"pp": 16, "vpp": 2, "dp": 1, "ep": 1, "sharding": "zero-1", "micro_batches": 496}
+    change = changed({"job": {"model": "deepseek-v3"}, "layout": layout})
+    (launch,) = jobs_of(launches("llama", change))
+    assert check_files("torchrun", launch, tmp_path) == 1
+    (file,) = export("torchrun", [launch]).files
+    assert "--pipeline-model-parallel-layout 'Et|(tt|)*29t|tL'" in file.text
+    assert not any(f"--{name}" in file.text for name in ("num-virtual", "decoder-first", "account-for"))
 
+
+@pytest.mark.parametrize("layers", range(8, 130))
+def test_chunks_of_two_sizes_hold_the_layers_and_load_no_stage_more(layers: int) -> None:
+    for pp in range(2, 33):
+        for vpp in range(2, layers // pp + 1):
+            if not cut_chunks(layers, pp, vpp) or equal_chunks(layers, pp, vpp):
+                continue
+            chunks = chunk_layers(layers, pp, vpp)
+            assert len(chunks) == pp * vpp
+            assert sum(chunks) == layers
+            assert 1 <= max(chunks) - 1 <= min(chunks) <= max(chunks)
+            assert max(sum(chunks[rank::pp]) for rank in range(pp)) <= -(-layers // pp)
+            assert uneven_stages(pp, vpp, layers) == (sum(chunks[::pp]), sum(chunks[pp - 1 :: pp]))
+
+
+def test_stages_hold_no_more_layers_than_planned(launches: Read) -> None:
     for layers in range(2, 100):
         for pp in range(2, min(layers, 17) + 1):
             ends = uneven_stages(pp, 1, layers)
