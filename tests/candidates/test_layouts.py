@@ -297,7 +297,7 @@ def test_virtual_stages_are_all_that_make_equal_chunks() -> None:
 
 
 def test_layers_that_make_no_equal_chunks_make_nearly_equal_ones() -> None:
-    """61 layers: three, seven, nine and 21 stages have equal chunks with embedding and loss, powers of two have none."""
+    """61 layers: 3, 7, 9 and 21 stages have equal chunks with embedding and loss, powers of two have none."""
     arch, asked = load_model("deepseek-v3"), rules(batch=960)
     found = {}
     for pp in (4, 5, 7, 8, 16):

@@ -140,9 +140,9 @@ def test_stages_are_at_most_as_many_as_layers(pp: int, found: int) -> None:
         (16, 2, 64, ""),
         (18, 2, 64, "18 × 2 stages, 32 layers"),
         (4, 2, 64, ""),
-        (4, 3, 64, "3 chunks of 4 stages want equal chunks and micro-batches in multiples of 4"),
-        (4, 2, 66, "2 chunks of 4 stages want equal chunks and micro-batches in multiples of 4"),
-        (1, 2, 64, "2 chunks of 1 stages want equal chunks and micro-batches in multiples of 1"),
+        (4, 3, 64, "3 chunks of 4 stages want chunks of nearly one size and micro-batches in multiples of 4"),
+        (4, 2, 66, "2 chunks of 4 stages want chunks of nearly one size and micro-batches in multiples of 4"),
+        (1, 2, 64, "2 chunks of 1 stages want chunks of nearly one size and micro-batches in multiples of 1"),
     ],
 )
 def test_interleaved_stages(pp: int, vpp: int, micro_batches: int, told: str) -> None:
