@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 
 from planner.carriers import dataclass
@@ -14,14 +15,15 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "createdatiso", "createdat", "created", "requestcreatedat", "starttime", "starttimeunixnano",
         "timegenerated", "timegeneratedutc",
         "requeststart", "receivedat", "startedat", "submittedat",
-        "datetime", "eventtime", "time", "ts", "date", "t",
+        "datetime", "eventtime", "time", "ts", "date", "t", "start", "begin",
     ),
     "input": (
         "inputtokens", "prompttokens", "contexttokens", "requesttokens", "inputlength", "numprefilltokens",
         "promptsize", "inputtoks", "promptlength", "promptlen", "inputlen", "ncontexttokenstotal", "numinputtokens",
         "numprompttokens", "inputtokencount", "prefilltokens", "promptnumtokens", "usageprompttokens",
         "usageinputtokens", "isl", "tokensin", "inputsequencelength", "prompttokenslen",
-        "tokensprompt", "inputusage", "tokencountprompt", "tokensinput",
+        "tokensprompt", "inputusage", "tokencountprompt", "tokensinput", "inputtoken", "prompttoken", "intokens",
+        "intok", "inputtok", "prompttok", "requestlength", "inputcount",
     ),
     "output": (
         "outputtokens", "completiontokens", "generatedtokens", "responsetokens", "outputlength", "numdecodetokens",
@@ -29,7 +31,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "numoutputtokens", "numgeneratedtokens", "numcompletiontokens", "outputtokencount", "decodetokens",
         "responselength", "completionlength", "usagecompletiontokens", "usageoutputtokens", "osl", "tokensout",
         "outputsequencelength", "anstokens", "answertokens", "gentokens", "decodelength", "tokenscompletion",
-        "outputusage", "tokencountcompletion", "tokensoutput",
+        "outputusage", "tokencountcompletion", "tokensoutput", "outputtoken", "completiontoken", "responsetoken",
+        "outtokens", "outtok", "outputtok", "answerlength", "outputcount",
     ),
     "id": ("requestid", "id", "reqid", "callid", "traceid", "uuid", "xrequestid"),
     "model": ("model", "modelid", "modelname", "modelgroup", "deployment"),
@@ -38,6 +41,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "cache_read": ("cachereadinputtokens", "usagecachereadinputtokens", "cachereadtokens"),
     "cache_write": ("cachecreationinputtokens", "usagecachecreationinputtokens", "cachecreationtokens"),
     "cached": ("cachehit",),  # of whole answers, by a gateway
+    "session": ("sessionid",),  # of which later turns tell how long they wait behind the one before, and no time
+    "delay": ("delay", "delayms"),
     "blocks": ("hashids", "blockhashes", "blockids", "prefixhashes"),
 }  # fmt: skip
 _UNIT = re.compile(
@@ -47,6 +52,15 @@ _UNITS = {
     "s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "ms": 1e-3, "millis": 1e-3, "milliseconds": 1e-3, "us": 1e-6,
     "microseconds": 1e-6, "ns": 1e-9, "nanoseconds": 1e-9,
 }  # fmt: skip
+# what a name ends in that is no part of it: the unit of a count, a zone, the type that Azure's logs append
+_TAIL = re.compile(r"(?i)[ _]*[(\[](?:tokens?|toks?|count|anzahl|#|[a-z]{2,5}time|utc|gmt)[)\]]$|_[dstgb]$")
+_GERMAN = (  # parts of names, the longest first, as compounds have them: Eingabetoken, Antwortlänge
+    ("zeitstempel", "timestamp"), ("zeitpunkt", "timestamp"), ("ausgabe", "output"), ("eingabe", "input"),
+    ("anbieter", "provider"), ("anfrage", "request"), ("antwort", "response"), ("uhrzeit", "time"),
+    ("modell", "model"), ("rechner", "host"), ("stunde", "hour"), ("anzahl", "count"), ("kosten", "cost"),
+    ("laenge", "length"), ("geraet", "device"), ("knoten", "node"), ("lange", "length"), ("gerat", "device"),
+    ("datum", "date"), ("preis", "price"), ("zeit", "time"),
+)  # fmt: skip
 _BELOW = ("input", "output")  # roles whose columns may lie in records of any name: attributes.gen_ai.usage.input_tokens
 SYMBOLS = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns"}
 
@@ -64,6 +78,14 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
+def english(name: str) -> str:
+    """A name without accents, and with English for the German words in it: Eingabe-Tokens gives input-Tokens."""
+    folded = name if name.isascii() else unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    for german, meant in _GERMAN:
+        folded = re.sub(german, meant, folded, flags=re.IGNORECASE)
+    return folded
+
+
 def unit_of(name: str) -> float | None:
     """Seconds in the unit that the end of a name gives; None when it gives none.  [s]"""
     found = _UNIT.search(name)
@@ -78,7 +100,8 @@ def _ends_of(name: str) -> list[str]:
 
 def roles_of(names: Sequence[str], named: Mapping[str, str] | None = None) -> Roles:
     """The columns that mean something; what the command line names wins."""
-    stems = {name: (plain(_UNIT.sub("", name)), plain(name)) for name in names}
+    stems = {name: tuple(plain(english(each)) for each in (_UNIT.sub("", name), _TAIL.sub("", name), name))
+             for name in names}  # fmt: skip
     found: dict[str, str] = {}
     for role, known in NAMES.items():
         ranked = [(known.index(stem), place, name) for place, (name, both) in enumerate(stems.items())

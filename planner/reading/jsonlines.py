@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from planner.reading.reading import Skips
@@ -12,13 +12,14 @@ from planner.reading.source import Source, refused
 
 MOST_DEEP = 60
 _MOST_HEAD = 200
-_BELOW = ("data", "records", "results", "rows", "items", "logs", "requests")
+_TWICE = "\0twice"  # of a record that is read with care: its keys that are given twice
+_BELOW = ("data", "records", "results", "rows", "items", "logs", "requests", "traces", "entries", "events", "calls")
 
 
-def loads(text: str) -> Any:
-    """A JSON value; `ValueError` for anything else, however deep or large."""
+def loads(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """A JSON value, mappings made by `pairs`; `ValueError` for anything else, however deep or large."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=pairs)
     except RecursionError:
         raise ValueError("nested too deep") from None
 
@@ -113,6 +114,7 @@ class JsonLines:
         self.source = source
         self._taken = taken
         self.skipped = Skips()
+        self.once: Sequence[str] = ()  # keys of which two in a record leave open which one counts
         self._broken = 0  # the line before, when it was not readable
 
     def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -133,11 +135,21 @@ class JsonLines:
                 number += block.count(b"\n")
                 continue
             lines = block.split(b"\n")[:-1]
-            rows = _together(lines) if not self._broken else None
+            rows = _together(lines) if not self._broken and self._once_each(block) else None
             yield (number, rows, []) if rows is not None else (number, *self._one_by_one(lines, number))
             number += len(lines)
         if self._broken:
             self.skipped.add("the last line, half written", self._broken)
+
+    def _once_each(self, text: bytes) -> bool:
+        """Whether each key that may stand once does so in every line, or in none."""
+        return all(text.count(b'"%s"' % key.encode()) in (0, text.count(b"\n")) for key in self.once)
+
+    def _given_twice(self, record: dict[str, Any], number: int) -> bool:
+        twice = record.pop(_TWICE, set()).intersection(self.once)
+        if twice:
+            self.skipped.add(f"{min(twice)} is given twice: which one counts is not told", number)
+        return bool(twice)
 
     def _one_by_one(self, lines: list[bytes], number: int) -> tuple[list[dict[str, Any]], list[int]]:
         """Records of lines, with the number of each; what is none is counted, the last one when it is known to be."""
@@ -148,13 +160,13 @@ class JsonLines:
                 self.skipped.add("not JSON", self._broken)
                 self._broken = 0
             try:
-                record = json.loads(text) if text.strip() else None
+                record = json.loads(text, object_pairs_hook=_pairs) if text.strip() else None
             except (ValueError, RecursionError):
                 record, self._broken = None, number
-            if isinstance(record, dict):
+            if isinstance(record, dict) and not self._given_twice(record, number):
                 records.append(record)
                 numbers.append(number)
-            elif text.strip() and not self._broken:
+            elif text.strip() and not self._broken and not isinstance(record, dict):
                 self.skipped.add("JSON, but no record", number)
             number += 1
         return records, numbers
@@ -163,7 +175,7 @@ class JsonLines:
         text = self.source.text()
         rows: Any
         try:
-            whole = loads(text)
+            whole = loads(text, _pairs if self.once else None)
             rows = whole if isinstance(whole, list) else _list_in(whole)
         except ValueError:
             rows = None
@@ -174,11 +186,11 @@ class JsonLines:
             raise refused(self.source, "bad-json", f"{self.source.name} is not whole JSON", "fetch it again")
         records, numbers = [], []
         for number, row in enumerate(rows, start=1):
-            if isinstance(row, dict):
+            if not isinstance(row, dict):
+                self.skipped.add("JSON, but no record", number)
+            elif not self._given_twice(row, number):
                 records.append(row)
                 numbers.append(number)
-            else:
-                self.skipped.add("JSON, but no record", number)
         yield 1, records, numbers
 
 
@@ -189,6 +201,16 @@ def _together(lines: list[bytes]) -> list[dict[str, Any]] | None:
     except (ValueError, RecursionError):  # bytes that are no UTF-8 among them
         return None
     return rows if len(rows) == len(lines) and set(map(type, rows)) <= {dict} else None
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A mapping of JSON, with the keys that it or a mapping in it gives twice with different values."""
+    made = dict(pairs)
+    twice = {key for key, value in pairs if value != made[key]} if len(made) < len(pairs) else set()
+    for value in made.values():
+        if isinstance(value, dict):
+            twice |= value.pop(_TWICE, set())
+    return made | {_TWICE: twice} if twice else made
 
 
 def _is_record(line: str) -> bool:

@@ -17,7 +17,7 @@ from planner.reading.inventory import Node
 from planner.reading.inventory import told_of as machines_told
 from planner.reading.kinds import Asked
 from planner.reading.reading import Piece, Reading
-from planner.reading.request_log import MODEL, name_of, spread_of
+from planner.reading.request_log import fleet_model, name_of, spread_of
 from planner.reading.tables import csv_text, printable
 from planner.reading.times import zone_of
 
@@ -294,10 +294,7 @@ def _fleet_told(
             reading.show(f"{label}, p95 ({name})", high[0], "tokens, between the bounds of its bucket")
     if "input_tokens" not in fleet or "output_tokens" not in fleet:
         return
-    fleet = {"name": name, "model": asked.model or MODEL, **fleet}
-    if not asked.model:
-        reading.note(f"no model is named: {MODEL} stands in the scenario; --model names another"
-                     + (f" (the server says {printable(model, 60)})" if model else ""))  # fmt: skip
+    fleet = {"name": name, "model": fleet_model(reading, asked, [model] if model else []), **fleet}
     if rate:
         fleet["qpm"] = float(f"{rate * 60:.6g}")
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import date, datetime
 from itertools import chain
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.architecture.load import preset_of
 from planner.carriers import dataclass
 from planner.reading.columns import SYMBOLS, Roles
 from planner.reading.decimal_signs import Signs
@@ -39,6 +40,7 @@ _SIZES = tuple(float(2**power) for power in range(15))  # of a block  [tokens]
 _PEAK, _BURST = "peak over mean", "burstiness (squared variation of gaps)"
 _FEW, _BACK = 20, 0.2  # requests that tell nothing; share of them that may stand before an earlier one
 _PERCENTILES = (50, 90, 95, 99)
+_LONGEST_NAME = 200
 MODEL = "llama-3.1-8b"
 
 
@@ -55,6 +57,8 @@ class RequestLog:
     signs: Signs = field(default_factory=Signs)  # of numbers that are written
     models: list[str] = field(default_factory=list)  # that the first requests name
     zones: set[bool] = field(default_factory=set)  # whether times name their zone
+    turns: dict[str, Any] = field(default_factory=dict)  # session -> time of its last request
+    waited: int = 0  # requests whose time is that of the one before and a delay
     ids: array[int] = field(default_factory=lambda: array("q"))
     blocks: PrefixBlocks = field(default_factory=lambda: PrefixBlocks())
     _few: tuple[array[float], array[float], array[float]] = field(
@@ -107,6 +111,25 @@ class RequestLog:
         if isinstance(ids, list) and ids:
             self.blocks.add(ids, given)
 
+    def turn(self, session: Any, time: Any, delay: Any) -> Any:
+        """The time of a request of a session; of a later one that tells none that of the one before and a delay.
+
+        Parameters
+        ----------
+        session
+            Its name.
+        time
+            As the file has it; None where it has none.
+        delay
+            In the unit of times, as AIPerf writes both; how long the answer before it took nobody tells.
+        """
+        if time is None:
+            numbers = [each for each in (self.turns.get(str(session)), delay) if isinstance(each, int | float)]
+            time = sum(numbers) if len(numbers) > 1 else None
+            self.waited += time is not None
+        self.turns[str(session)] = time
+        return time
+
     def _flush(self) -> None:
         times, given, made = (np.array(column, dtype=np.float64) for column in self._few)
         if times.size:
@@ -158,6 +181,9 @@ class RequestLog:
             reasons = "; ".join(f"{count:,} of them: {why}" for why, (count, _) in skipped.reasons.items())
             raise refused(self.source, "nothing-taken", f"no request of {self.source.name} could be taken",
                           reasons or "it has a first line and no rows")  # fmt: skip
+        if self.waited:
+            reading.note(f"{self.waited:,} requests tell no time: they follow the one before in their session by its "
+                         "delay, as if its answer took none")  # fmt: skip
         if cut_lines:
             reading.note(f"{cut_lines:,} lines of more than 8 MiB were cut")
         if self._long is not None:
@@ -172,7 +198,8 @@ class RequestLog:
         times *= unit_s
         self._zone(reading, counted)
         back = int((np.diff(times) < 0).sum())
-        self._demand_clock(back, times.size, counted)
+        if not self.waited:
+            self._demand_clock(back, times.size, counted)
         if back:
             self._sorted(back, reading)
             order = np.argsort(times, kind="stable")
@@ -288,8 +315,8 @@ class RequestLog:
         by_size = epoch_unit_s(middle)
         if by_size:
             return by_size, "since 1970, by its size"
-        if self.tool == "Mooncake":
-            return 1e-3, "milliseconds from the start, as Mooncake writes them"
+        if self.tool in ("Mooncake", "AIPerf"):
+            return 1e-3, f"milliseconds from the start, as {self.tool} writes them"
         if self.tool == "Qwen-Bailian":
             return 1.0, "seconds from the start, as Qwen-Bailian's traces have them"
         if digits := _date_in_digits(middle):
@@ -366,10 +393,32 @@ class RequestLog:
             named = ", ".join(each[:40] for each in self.models[:4])
             reading.note(f"requests name {len(self.models)} models at least ({named}): they count as one fleet of one "
                          "model; give those of one model to plan for it")  # fmt: skip
-        if not self.asked.model:
-            reading.note(f"no model is named: {MODEL} stands in the scenario; --model names another")
         name = name_of(self.asked.name or PurePath(self.source.name.split(" and ")[0]).name.split(".")[0])
-        return {"name": name, "model": self.asked.model or MODEL}
+        return {"name": name, "model": fleet_model(reading, self.asked, self.models)}
+
+
+def fleet_model(reading: Reading, asked: Asked, named: Sequence[str]) -> str:
+    """The model of a fleet: as asked, else the one that the file names where it is known, else a stand-in; it is said.
+
+    Parameters
+    ----------
+    reading
+        Takes what is said.
+    asked
+        What the command line says; its model wins.
+    named
+        Models that the file names.
+    """
+    if asked.model:
+        return asked.model
+    if len(named) == 1 and len(named[0]) < _LONGEST_NAME and preset_of(named[0]):
+        reading.understood["model"] = f"{named[0][:80]}, as the file names it; --model names another"
+        return named[0]
+    known = f" (the file names {named[0][:60]}, whose shape is not known)" if len(named) == 1 else ""
+    reading.note(
+        f"{'' if known else 'no model is named: '}{MODEL} stands in the scenario; --model names another{known}"
+    )
+    return MODEL
 
 
 def _date_in_digits(middle: float) -> str:

@@ -27,9 +27,11 @@ from planner.reading.uniform_lines import columns_of
 _NEEDED = ("time", "input", "output")
 _SAID = {"time": "a time of each request", "input": "tokens of its prompt", "output": "tokens of its answer"}
 _CACHE = ("cache_read", "cache_write")
+_ONE_BY_ONE = ("status", "cached", "delay", *_CACHE)  # roles with which requests are taken one after the other
 _SEPARATORS = ",;\t|"
 _FAILED = ("error", "fail", "cancel", "abort", "timeout", "rejected")
 _LONGEST_CELL = 131_072
+_DEEP = 5  # records within records: response.body.usage.prompt_tokens
 _FIRST = 200  # requests that are looked at for what they name
 _LEFT_OPEN = re.compile(r",|\.\d*\.|\.\d{3}$")  # of a number: the sign may stand between thousands
 _MAY_GROUP = re.compile(rb"\d\.\d{3}\s*[,;|\t\r\n]")
@@ -39,6 +41,7 @@ _TOOLS: Sequence[tuple[str, frozenset[str]]] = (
     ("BurstGPT", frozenset({"Request tokens", "Response tokens", "Log Type"})),
     ("Qwen-Bailian", frozenset({"chat_id", "timestamp", "input_length", "output_length", "hash_ids"})),
     ("Mooncake", frozenset({"timestamp", "input_length", "output_length", "hash_ids"})),
+    ("AIPerf", frozenset({"session_id", "input_length", "output_length", "delay"})),
     ("Vidur", frozenset({"arrived_at", "num_prefill_tokens", "num_decode_tokens"})),
     ("SplitwiseSim", frozenset({"prompt_size", "token_size", "arrival_timestamp"})),
     ("LLMServingSim", frozenset({"input_toks", "output_toks"})),
@@ -101,8 +104,12 @@ def recognise_lines(source: Source) -> Match:
     records = records_of(source)
     if not records:
         return NOTHING
-    names = list(dict.fromkeys(name for record in records[:20] for name in flat(record)))
+    names = _names(records[:20])
     return _by_roles(names, "JSON records")
+
+
+def _names(records: Iterable[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for record in records for name in flat(record, _DEEP)))
 
 
 def _demand_roles(source: Source, roles: Roles, names: Sequence[str], asked: Asked) -> None:
@@ -121,14 +128,15 @@ def read_lines(source: Source, asked: Asked) -> Reading:
     zone = zone_of(asked.time_zone)
     log: RequestLog | None = None
     lines = JsonLines(source, lambda block, number: log is not None and _fast_columns(log, block, number))
-    roles = Roles(of={})
+    roles = roles_of(_names(records_of(source)[:20]), asked.columns)
+    lines.once = [column.rsplit(".", 1)[-1] for role, column in roles.of.items() if role in _NEEDED]
     gets: dict[str, Callable[[Any], Any]] = {}
     for number, records, numbers in lines.batches():
         if log is None and records:
-            names = list(dict.fromkeys(name for each in [*records_of(source)[:20], records[0]] for name in flat(each)))
+            names = _names([*records_of(source)[:20], records[0]])
             roles = roles_of(names, asked.columns)
             _demand_roles(source, roles, names, asked)
-            roles = _with_day(roles, flat(records[0]))
+            roles = _with_day(roles, flat(records[0], _DEEP))
             gets = {role: _getter(column) for role, column in roles.of.items()}
             log = RequestLog(source=source, roles=roles, asked=asked, tool=tool_of(names))
             log.models = _models(gets, records[:_FIRST])
@@ -140,6 +148,9 @@ def read_lines(source: Source, asked: Asked) -> Reading:
             reason = _take(log, record, gets, zone, line)
             if reason:
                 lines.skipped.add(reason, line)
+    if log is None and lines.skipped.count:
+        reasons = "; ".join(f"{count:,} of them: {why}" for why, (count, _) in lines.skipped.reasons.items())
+        raise refused(source, "nothing-taken", f"no request of {source.name} could be taken", reasons[:600])
     if log is None:
         raise refused(source, "empty-file", f"{source.name} holds no record", "name a file that holds requests")
     return log.reading("requests-json", "a log of requests, JSON", lines.skipped, source.cut_lines)
@@ -237,6 +248,8 @@ def _take(
     if reason:
         return reason
     time = gets["time"](record)
+    if "delay" in gets and "session" in gets:
+        time = log.turn(gets["session"](record), time, gets["delay"](record))
     if "day" in gets:
         time = f"{day_alone(gets['day'](record))} {time}"
     elif is_clock(time):
@@ -353,7 +366,7 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
     from planner.frames import pandas
 
     pd, roles = pandas("plan read"), log.roles.of
-    if {"status", "cached", "day", *_CACHE} & roles.keys() or len(set(names)) < len(names):
+    if {*_ONE_BY_ONE, "day"} & roles.keys() or len(set(names)) < len(names):
         return False
     wanted = {roles[role]: role for role in ("time", "input", "output", "id") if role in roles}
     if len(wanted) < 3 or b'"' in block:
@@ -386,7 +399,7 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
 def _fast_columns(log: RequestLog, block: bytes, number: int) -> bool:
     """Lines that differ in their numbers alone, in columns, when all of them are sound; else False."""
     roles = log.roles.of
-    found = columns_of(block) if not {"status", "cached", "id", *_CACHE} & roles.keys() else None
+    found = columns_of(block) if not {*_ONE_BY_ONE, "id"} & roles.keys() else None
     if found is None or not all(roles[role] in found.numbers for role in _NEEDED):
         return False
     blocks = found.lists.get(roles["blocks"]) if "blocks" in roles else None
@@ -406,7 +419,7 @@ def _fast_records(log: RequestLog, records: list[dict[str, Any]], number: int, z
     from planner.frames import pandas
 
     roles = log.roles.of
-    if {"status", "cached", "day", *_CACHE} & roles.keys() or any("." in column for column in roles.values()):
+    if {*_ONE_BY_ONE, "day"} & roles.keys() or any("." in column for column in roles.values()):
         return False
     try:
         columns = {role: [record[column] for record in records] for role, column in roles.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import itertools
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,6 +38,7 @@ _TIME = ("starttime", "startingat", "timestamp", "aggregationtimestamp", "bucket
          "groupbyday", "usagedateutc", "date", "day", "hour", "bucket", "time")  # fmt: skip
 _END = ("endtime", "endingat")
 _DAY_S = 86_400.0
+_COUNT = re.compile(r'"([^"\\\n]{1,120})"\s*:\s*"?[0-9]')  # a key with a number: requests may be a list of them, too
 
 
 def _pick(record: dict[str, Any], names: tuple[str, ...]) -> Any:
@@ -47,10 +49,11 @@ def _pick(record: dict[str, Any], names: tuple[str, ...]) -> Any:
 def recognise_usage(source: Source) -> Match:
     """Buckets of time with tokens in, tokens out and requests."""
     stems = {plain(key) for key in head_keys(source)} | {plain(name) for name in header_of(source)[0]}
+    counted = {plain(key) for key in _COUNT.findall(source.head_text)} | {plain(name) for name in header_of(source)[0]}
     marks = {
         "tokens in": bool(stems & {*_INPUT, *_FRESH}),
         "tokens out": bool(stems & set(_OUTPUT)),
-        "requests of a bucket": bool(stems & set(_REQUESTS)),
+        "requests of a bucket": bool(counted & set(_REQUESTS)),
         "a time of the bucket": bool(stems & set(_TIME)),
     }
     if {"amount", "value", "lineitem", "starttime", "results"} <= stems:

@@ -454,3 +454,64 @@ def test_answers_from_a_cache_of_answers_are_no_load(hit: str, tmp_path: Path) -
     reading = told(tmp_path, "".join(json.dumps({**each, "prompt_tokens": 100, "completion_tokens": 50}) + "\n"
                                      for each in records))  # fmt: skip
     assert (reading.taken, reading.skipped.reasons) == (3, {reason: (1, 2)})
+
+
+@pytest.mark.parametrize("names", [
+    "Zeit (s);Eingabe-Tokens;Ausgabe-Tokens", "Zeitstempel [s];Eingabelänge (Token);Antwortlänge (Token)",
+    "Arrival Time (s);Input Length (tokens);Output Length (tokens)", "time [s];prompt_tokens [tok];completion_tokens",
+    "ts_s;in_tok;out_tok", "start;PromptTokens_d;CompletionTokens_d",
+])  # fmt: skip
+def test_names_in_german_and_units_behind_names(names: str, tmp_path: Path) -> None:
+    rows = "".join(f"{at},5;{100 + at};{10 + at}\n" for at in range(50))
+    reading = told(tmp_path, f"{names}\n{rows}")
+    assert (reading.kind, reading.taken) == ("requests-table", 50)
+    assert figure(reading, "rate") == pytest.approx(50 / 50, rel=0.03)
+    assert (figure(reading, "prompt, mean"), figure(reading, "answer, mean")) == (124.5, 34.5)
+
+
+def test_tokens_a_second_are_no_tokens(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        told(tmp_path, "time,input tokens,output tokens (1/s)\n" + "1,100,200\n" * 9)
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_key_that_is_given_twice_leaves_open_which_counts(listed: bool, tmp_path: Path) -> None:
+    rows = [f'{{"timestamp": {at}, "input_tokens": {100 + at}, "output_tokens": 10}}' for at in range(50)]
+    rows[7] = '{"timestamp": 7, "input_tokens": 1, "output_tokens": 10, "input_tokens": 107}'
+    rows[8] = '{"timestamp": 8, "input_tokens": 108, "output_tokens": 10, "input_tokens": 108}'
+    text = "[" + ",\n".join(rows) + "]" if listed else "\n".join(rows) + "\n"
+    reading = told(tmp_path, text, name="log.json")
+    assert reading.taken == 49
+    assert list(reading.skipped.reasons.items()) == [
+        ("input_tokens is given twice: which one counts is not told", (1, 8))
+    ]
+    with pytest.raises(InputError, match="could be taken"):
+        told(tmp_path, (rows[7] + "\n") * 3, name="all.jsonl")
+
+
+def test_records_deep_in_answers_and_below_a_key_beside_others(tmp_path: Path) -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 5}
+    rows = [{"id": at, "response": {"body": {"created": 1.74e9 + at, "usage": usage}}} for at in range(30)]
+    assert told(tmp_path, "\n".join(map(json.dumps, rows)), name="batch.jsonl").taken == 30
+    flat = [{"time": at, "input_tokens": 9, "output_tokens": 5} for at in range(30)]
+    reading = told(tmp_path, json.dumps({"meta": {"n": 1}, "requests": flat}, indent=1), name="wrapped.json")
+    assert (reading.kind, reading.taken) == ("requests-json", 30)
+
+
+def test_later_turns_of_a_session_wait_behind_the_one_before(tmp_path: Path) -> None:
+    rows = [{"session_id": str(one), "input_length": 100, "output_length": 10,
+             **({"timestamp": one * 1000} if turn == 0 else {"delay": 250})}
+            for one in range(20) for turn in range(3)]  # fmt: skip
+    reading = told(tmp_path, "\n".join(map(json.dumps, rows)), name="sessions.jsonl")
+    assert reading.taken == 60
+    assert any(note.startswith("40 requests tell no time") for note in reading.notes)
+    assert figure(reading, "rate") == pytest.approx(60 / 19.5, rel=0.03)  # milliseconds
+
+
+@pytest.mark.parametrize(("named", "model"), [("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"), ("my-own", "llama-3.1-8b")])
+def test_the_model_that_a_log_names_is_the_fleet_s_where_it_is_known(named: str, model: str, tmp_path: Path) -> None:
+    rows = "".join(f"{at},100,10,{named}\n" for at in range(50))
+    reading = told(tmp_path, "timestamp,input_tokens,output_tokens,model\n" + rows)
+    fleet = next(piece.fragment["serving"][0] for piece in reading.pieces if piece.what == "scenario")
+    assert fleet["model"] == model
+    assert any("my-own" in note for note in reading.notes) == (named == "my-own")
