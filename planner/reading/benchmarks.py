@@ -71,11 +71,11 @@ def recognise_vllm(source: Source) -> Match:
         or {"ttfts", "itls"} <= keys or "input_lens" in keys,
     }  # fmt: skip
     tool = "SGLang bench_serving" if {"server_info", "total_output_tokens_retokenized"} & keys else "vLLM bench serve"
-    if any(key in keys for key in ("median_ttft", "p99_ttft")):
+    if any(key in keys for key in ("median_ttft", "p99_ttft")) and not tool.startswith("SGLang"):
         tool = "InferenceX"
     if {"elapsed_time", "requests_per_second", "tokens_per_second"} <= keys:
         return Match(score=0.9, tool="vLLM bench throughput")
-    if {"avg_latency", "latencies", "percentiles"} <= keys:
+    if {"avg_latency", "percentiles"} <= keys:
         return Match(score=0.9, tool="vLLM bench latency")
     return fit(marks, tool=tool, ceiling=0.95)
 
@@ -105,13 +105,14 @@ def _vllm_runs(source: Source, skipped: Skips) -> Runs:
         if {"elapsed_time", "tokens_per_second"} <= set(record):
             opened["total_tokens_per_sec"] = opened.pop("tokens_per_second")
             opened["scenario"] = "offline"
-        elif {"avg_latency", "latencies"} <= set(record):
+        elif {"avg_latency", "percentiles"} <= set(record):
             opened = {"e2e_latency_mean_s": record["avg_latency"]}
             marks = record.get("percentiles")
             for mark, value in marks.items() if isinstance(marks, dict) else ():
                 opened[f"e2e_latency_p{mark}_s"] = value
-        # latencies without a unit in their name are seconds (InferenceX); vLLM's own names end in _ms
-        yield number, opened, _S
+        # latencies without a unit in their name are seconds (InferenceX), and of SGLang before 0.4 milliseconds; vLLM's
+        # own names end in _ms
+        yield number, opened, _MS if "total_output_tokens_retokenized" in record else _S
 
 
 def _of_arrays(record: Mapping[str, Any]) -> dict[str, float]:

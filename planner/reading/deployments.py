@@ -178,7 +178,7 @@ def _production_stack(document: Mapping[str, Any], found: _Found, line: int) -> 
               "env": spec.get("env")}],
             settings=mapping(spec.get("vllmConfig")), model=text_of(spec.get("modelURL")), engine="vllm", role=role,
             replicas=_of_stack(spec), devices=None if spec.get("raySpec") else whole(spec.get("requestGPU")),
-            device=text_of(spec.get("requestGPUType")) or _labelled(spec), line=line,
+            device=_labelled(spec) or _typed(spec), line=line,
         )  # fmt: skip
 
 
@@ -478,6 +478,12 @@ def _labelled(part: Mapping[str, Any]) -> str:
     return next((text_of(selector[key]) for key in _LABELS if selector.get(key)), "")
 
 
+def _typed(spec: Mapping[str, Any]) -> str:
+    """The device that `requestGPUType` names; "" where it is a resource of Kubernetes, as nvidia.com/gpu."""
+    said = text_of(spec.get("requestGPUType"))
+    return "" if "/" in said else said
+
+
 def show_engines(reading: Reading, engines: list[Engine], asked: Asked) -> None:
     """Show what stands, and make the fleets that follow.
 
@@ -507,7 +513,9 @@ def show_engines(reading: Reading, engines: list[Engine], asked: Asked) -> None:
         fragment["hardware"] = {"allow": allowed}
         reading.note(f"Its devices are {', '.join(allowed)}: hardware.allow, unless the scenario has one.")
     elif not asked.accelerator:
-        reading.note("No label says which devices these are: --accelerator h100-sxm-80gb names them.")
+        unsaid = [str(fleet["name"]) for fleet, device in fleets if not device][:5] if allowed else []
+        whose = f"are those of {', '.join(unsaid)}" if unsaid else "these are"
+        reading.note(f"No label says which devices {whose}: --accelerator h100-sxm-80gb names them.")
     names = [str(fleet["name"]) for fleet, _ in fleets]
     reading.note(
         "Its load stands elsewhere: plan read LOG --into the same scenario with --name "

@@ -16,6 +16,7 @@ from planner.reading.tables import printable
 from planner.spelling import closest
 
 _MAKERS = ("nvidia", "tesla", "amd", "instinct", "geforce", "intel", "habana", "google")
+_FILLERS = ("gpu", "gpus", "tensor", "core", "hbm2", "hbm2e", "hbm3", "hbm3e", "gddr6", "gddr6x", "oam")
 _SUFFIXES = ("shared", "oam", "nvlink80gb", "nvlink", "sxm6ac", "mi300xhf", "podslice", "slice")
 _NEAR = 0.88  # of a device's memory that its driver shows at least; a driver keeps some of it
 _LABELLED = 1.08  # of it that a label in GB shows at most: 48 "GB" are 48 GiB there, and 48e9 bytes elsewhere
@@ -45,6 +46,36 @@ def _names(catalog_digest: str) -> Mapping[str, str]:
     }
 
 
+@lru_cache(maxsize=1)
+def _by_words(catalog_digest: str) -> Mapping[frozenset[str], str]:
+    """Words of a name, in whatever order -> id of the device; words that are of several devices are left out."""
+    catalog = load_catalog()
+    names = [*catalog.aliases.items(), *((device, device) for device in catalog.devices)]
+    found: dict[frozenset[str], set[str]] = {}
+    for name, device in names:
+        found.setdefault(_words(name), set()).add(device)
+    return {words: min(devices) for words, devices in found.items() if len(devices) == 1}
+
+
+def _words(name: str) -> frozenset[str]:
+    """What a name says, without its maker and its kind of memory: 8x H100 (80 GB SXM5) says h100, 80gb, sxm."""
+    joined = re.sub(r"(\d) ?gi?b?\b", r"\1gb", re.sub(r"^\d+ ?x ", "", name[:200].lower().strip()))
+    words = re.sub(r"\bsxm\d\b", "sxm", joined)
+    return frozenset(re.findall(r"[a-z0-9+]+", words)) - {*_MAKERS, *_FILLERS}
+
+
+def _in_other_words(catalog: Catalog, name: str, memory_bytes: float | None) -> str:
+    """As `device_of`, of a name whose words stand in another order or tell its memory where no other has another."""
+    known, words = _by_words(catalog.digest), _words(name)
+    sizes = [word for word in words if re.fullmatch(r"\d{1,4}gb", word)]
+    bare = words.difference(sizes)
+    told_bytes = float(sizes[0][:-2]) * 2.0**30 if len(sizes) == 1 else None
+    devices = [(known.get(words), memory_bytes), (known.get(bare), memory_bytes or told_bytes)]
+    if not any(each.startswith(f"{word}-pcie") for word in bare for each in catalog.devices):  # it has one form
+        devices.append((known.get(bare - {"pcie"}), memory_bytes or told_bytes))
+    return next((device for device, size in devices if device and _fits(catalog, device, size)), "")
+
+
 def device_of(name: str, memory_bytes: float | None = None) -> str:
     """Id in the catalog of a device that a driver, a label or a report names; "" for none that fits its memory."""
     catalog = load_catalog()
@@ -55,7 +86,7 @@ def device_of(name: str, memory_bytes: float | None = None) -> str:
             found = known.get(each)
             if found is not None and _fits(catalog, found, memory_bytes):
                 return found
-    return ""
+    return _in_other_words(catalog, name, memory_bytes)
 
 
 def _stems(name: str) -> list[str]:
@@ -145,7 +176,10 @@ def told_of(reading: Reading, nodes: list[Node]) -> None:
             if shape.kind != "onprem" and not machine:
                 reading.note(f"{count} × {devices} {device}: no plain box of the catalog; taken as {shape.id}")
             continue
-        what = f"{count} × {devices} {printable(device_name) or 'devices without a name'}"
+        if not device_name:
+            reading.note(f"{count} × {devices} devices without a name: --accelerator says which they are")
+            continue
+        what = f"{count} × {devices} {printable(device_name)}"
         why = "the catalog has the device, but no such shape" if device else "not in the catalog"
         reading.note(f"{what}: {why}; {_nearest(catalog, node, device)}")
     for device, count in found.most_common(20):

@@ -40,9 +40,26 @@ _ROLES: Mapping[str, Sequence[str]] = {
         "arrivaltime",
         "timestamp",
         "submittimems",
+        "submitted",
+        "submittedat",
+        "createdat",
+        "queuedat",
     ),
-    "start": ("starttime", "scheduledtime", "start", "starttimems"),
-    "end": ("endtime", "deletiontime", "finishtime", "completiontime", "end", "endtimems"),
+    "start": ("starttime", "scheduledtime", "start", "starttimems", "started", "startedat"),
+    "end": (
+        "endtime",
+        "deletiontime",
+        "finishtime",
+        "completiontime",
+        "end",
+        "endtimems",
+        "finished",
+        "finishedat",
+        "ended",
+        "endedat",
+        "completed",
+        "completedat",
+    ),
     "seconds": (
         "duration",
         "runtime",
@@ -467,8 +484,8 @@ def read_summary(source: Source, asked: Asked) -> Reading:
 
 _NODES: Mapping[str, Sequence[str]] = {
     "name": ("sn", "node", "hostname", "machine", "nodename", "machineid", "host", "server"),
-    "gpus": ("gpu", "gpus", "gpucount", "gpunum", "numgpus", "capgpu", "numgpu", "ngpus", "totalgpus"),
-    "device": ("model", "gpumodel", "gputype", "gpuspec", "gpuname", "accelerator", "gpuproduct"),
+    "gpus": ("gpucount", "gpunum", "numgpus", "capgpu", "numgpu", "ngpus", "totalgpus", "gpus", "count", "gpu"),
+    "device": ("model", "gpumodel", "gputype", "gpuspec", "gpuname", "accelerator", "gpuproduct", "device", "gpu"),
     "memory": ("gpumemorymib", "gpumemorymb", "gpumemmib", "gpumemmb"),
     "gigabytes": ("gpumemorygb", "gpumemorygib", "gpumemgb", "vramgb", "gpumemory", "gpumem", "vram"),
 }
@@ -481,6 +498,7 @@ def recognise_nodes(source: Source) -> Match:
     names, _ = header_of(source)
     places = places_of(names, _NODES)
     marks = {role: role in places for role in ("name", "gpus", "device")}
+    marks["device"] = places.get("device") != places.get("gpus", -1)
     jobs = {"submit", "end", *_UNITS_S} & set(places_of(names, _ROLES))
     return fit(marks, tool="a list of machines", ceiling=0.9 if not jobs else 0.5)
 
@@ -491,6 +509,7 @@ def read_nodes(source: Source, asked: Asked) -> Reading:
                       of="machines")  # fmt: skip
     nodes: dict[str, Node] = {}
     for line, row in rows_of(source, _NODES, ("name", "gpus", "device"), reading.skipped):
+        row["device"] = "" if row["device"] == row["gpus"] else row["device"]  # of one column
         count, name = number_of(row["gpus"]), row["name"][:300]
         if count == 0:
             reading.skipped.add("no accelerator", line)

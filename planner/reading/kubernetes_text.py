@@ -23,6 +23,9 @@ _LABELS = {
     "nvidia.com/gpu.memory", "gkeaccelerator": "cloud.google.com/gke-accelerator", "instancetype":
     "node.kubernetes.io/instance-type", "gpumodel": "nvidia.com/gpu.product",
 }  # fmt: skip
+_CUSTOM = re.compile(
+    r"NAME(?: {2,}[A-Z0-9_./-]+)+ *\n[a-z0-9][a-z0-9.-]* {2,}(?:.* {2,})?[0-9]+\b"
+)  # of -o custom-columns
 _COUNTS = ("gpu", "gpus", "gpucount", "nvidiacomgpu")
 
 
@@ -89,7 +92,8 @@ def recognise_printed(source: Source) -> Match:
     """NAME with STATUS, ROLES, AGE and VERSION, or with a column of devices."""
     names = _head(source) if source.is_text else {}
     marks = {each: each.lower() in names for each in ("NAME", "STATUS", "ROLES", "AGE", "VERSION")}
-    counted = any(name in names for name in _COUNTS) and "name" in names and any(name in names for name in _LABELS)
+    told = any(name in names for name in _LABELS) or _CUSTOM.match(source.head_text)
+    counted = any(name in names for name in _COUNTS) and "name" in names and bool(told)
     if counted and not marks["STATUS"]:
         return Match(score=0.9, found=("NAME", "devices"), tool="kubectl")
     return fit(marks, tool="kubectl", ceiling=0.95)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from pathlib import PurePath
 
 from planner.errors import InputError, Place, Problem, UsageError
@@ -42,6 +43,7 @@ MODULES = (
     "planner.reading.launches",
 )  # fmt: skip
 _NEAREST = 3
+_JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*[\[{\"\]])")  # how a document begins; [12:00] is of a log
 _COLUMNS = ("requests-table", "requests-json", "request-lengths")  # kinds whose columns --column names
 _NO_TEXT = (  # first bytes of what people have beside texts, and what to make of it
     (b"PK\x03\x04", "it is a workbook or another archive: save the sheet as CSV, or unpack it"),
@@ -139,7 +141,7 @@ def _no_text(source: Source) -> str:
 
 def _broken(source: Source) -> InputError | None:
     """Where JSON of no known kind breaks off; None for what is whole, no JSON, or many lines of it."""
-    if source.head_text.lstrip()[:1] not in ("{", "[") or not source.whole:
+    if not _JSON.match(source.head_text) or not source.whole:
         return None
     try:
         json.loads(source.head_text)

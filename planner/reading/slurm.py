@@ -49,6 +49,7 @@ _FIELDS = {
 }  # fmt: skip
 _FIELD = re.compile(rf"(?:^|\s)({'|'.join(_FIELDS)})=(\S*)")
 _RULER = re.compile(r"-+(?: +-+)*\s*")  # what sacct prints below its columns, without --parsable
+_QUOTED = re.compile(r'(?m),"[^"\n]*"(?:,|$)')  # a cell of a table by commas
 _COUNT = re.compile(r"[0-9]{1,12}")
 MIG_SLICE = re.compile(r"\d+g\.\d+gb")
 _ELAPSED = re.compile(r"^(?:(\d{1,5})-)?(?:(\d{1,3}):)?(\d{1,2}):(\d{2})(?:\.\d+)?$")
@@ -261,7 +262,10 @@ def _rows(source: Source, skipped: Skips) -> Iterator[tuple[int, dict[str, str]]
         return _printed_rows(source, skipped)
     if "id" not in places_of(header_of(source)[0], _ROLES) and _roles_of(_unnamed(source)):
         return _unnamed_rows(source, skipped)
-    quoted = "gresused" in map(plain, header_of(source)[0])  # tables of the database are quoted, sacct quotes nothing
+    names, separator = header_of(
+        source
+    )  # sacct quotes nothing; tables of the database and those written anew are quoted
+    quoted = "gresused" in map(plain, names) or (separator == "," and bool(_QUOTED.search(source.head_text)))
     return rows_of(source, _ROLES, ("id",), skipped, quoted=quoted)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
-from planner.reading.columns import plain
+from planner.reading.columns import english, plain
 from planner.reading.jsonlines import JsonLines, flat, records_of
 from planner.reading.reading import Skips
 from planner.reading.requests import header_of, separator_of
@@ -23,9 +23,10 @@ _MOST_COLUMNS = 5_000
 def places_of(header: Sequence[str], roles: Names) -> dict[str, int]:
     """Role -> place of its column."""
     stems = [plain(name) for name in header[:_MOST_COLUMNS]]
+    meant = [plain(english(name)) for name in header[:_MOST_COLUMNS]]
     found: dict[str, int] = {}
     for role, names in roles.items():
-        place = next((stems.index(name) for name in names if name in stems), None)
+        place = next((each.index(name) for name in names for each in (stems, meant) if name in each), None)
         if place is not None:
             found[role] = place
     return found

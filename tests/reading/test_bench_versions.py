@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from planner.errors import InputError
 from planner.reading.kinds import Asked
 from planner.reading.reading import Reading
 from planner.reading.registry import read
@@ -464,3 +465,19 @@ def test_clients_of_the_warm_up_are_not_those_of_the_run(tmp_path: Path) -> None
     }
     row = row_of(tmp_path, record)
     assert (row["concurrency"], row["request_rate"]) == ("16", "")
+
+
+def test_sglang_s_times_without_a_unit_are_milliseconds(tmp_path: Path) -> None:
+    record = {"backend": "sglang", "request_rate": 8.0, "duration": 66.6, "completed": 500,
+              "total_input_tokens": 500000, "total_output_tokens": 100000,
+              "total_output_tokens_retokenized": 99000, "output_throughput": 1500.0,
+              "mean_e2e_latency": 5000.0, "median_ttft": 120.1, "median_itl": 11.0}  # fmt: skip
+    found = told(tmp_path, record)
+    assert (found.tool, figures(found)["TTFT median"], figures(found)["ITL median"]) == (
+        "SGLang bench_serving", 120.1, 11.0)  # fmt: skip
+
+
+def test_percentiles_of_lengths_are_no_requests(tmp_path: Path) -> None:
+    row = {"Percentiles": "50%", "TTFT (s)": 0.3, "Input tokens": 1200, "Output tokens": 300}
+    with pytest.raises(InputError, match="of no kind"):
+        told(tmp_path, [row, row | {"Percentiles": "90%"}])

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from planner.errors import InputError
+from planner.reading.inventory import device_of
+from planner.reading.kinds import Asked
 from planner.reading.reading import Reading
 from planner.reading.registry import read
 from planner.reading.slurm_nodes import hosts_of
@@ -496,3 +498,40 @@ def test_samples_of_dmon_are_figures_of_devices_that_it_does_not_name(form: str,
     assert there["memory in use, most"] == 70100.0
     assert list(skips(reading).values()) == [1]
     assert not reading.pieces
+
+
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [("H100 80GB SXM", "h100-sxm-80gb"), ("8x H100 (80 GB SXM5)", "h100-sxm-80gb"), ("A10 (24 GB PCIe)", "a10"),
+     ("V100 32GB SXM2", "v100-sxm3-32gb"), ("MI300X 192 GB HBM3", "mi300x"), ("A100 PCIe 40 GB", "a100-pcie-40gb"),
+     ("H100 SXM5 64GB", ""), ("A100-SXM-64GB", ""), ("H100 80GB MIG 1g.10gb", "")],
+)  # fmt: skip
+def test_words_of_a_device_stand_in_any_order(name: str, device: str) -> None:
+    assert device_of(name) == device
+
+
+@pytest.mark.parametrize("table", [
+    "host,gpu_type,gpu_count\na,H100 80GB SXM,8\nb,H100 80GB SXM,8\n",
+    "Rechner;GPU;Anzahl\na;H100 SXM;8\nb;H100 SXM;8\n",
+    "node,device,count\na,H100 SXM,8\nb,H100 SXM,8\n",
+    "NAME    GPU\nnode-a   8\nnode-b   8\n",
+])  # fmt: skip
+def test_lists_of_machines_as_people_write_them(table: str, tmp_path: Path) -> None:
+    path = tmp_path / "machines.txt"
+    path.write_text(table)
+    reading = read(Source(path), Asked(accelerator="h100-sxm-80gb"))
+    (piece,) = reading.pieces
+    assert [(each["shape"], each["count"]) for each in piece.fragment["hardware"]["owned"]] == [("onprem/dgx-h100", 2)]
+
+
+def test_devices_without_a_name_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "n").write_text("NAME    GPU\nnode-a   8\n")
+    assert any("--accelerator says which" in note for note in read(Source(tmp_path / "n")).notes)
+
+
+def test_jobs_of_slurm_written_anew_by_commas(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("JobIDRaw,Start,End,ElapsedRaw,State,AllocTRES\n"
+                    '7,2025-06-01T00:00:00,2025-06-01T01:00:00,3600,COMPLETED,"cpu=8,gres/gpu=2,node=1"\n')  # fmt: skip
+    reading = read(Source(path))
+    assert (reading.taken, {each.label: each.value for each in reading.look}["GPU-hours"]) == (1, 2.0)

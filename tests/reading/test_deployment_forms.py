@@ -272,3 +272,20 @@ def test_workloads_that_kubectl_lists_are_no_pods(tmp_path: Path) -> None:
     pod = {"metadata": {"name": "a", "ownerReferences": [{"kind": "StatefulSet", "name": "chat"}]},
            "spec": {"containers": [container], "nodeName": "n"}, "status": {"phase": "Running"}}  # fmt: skip
     assert read_of(tmp_path, json.dumps([pod])).kind == "k8s-pods"
+
+
+def test_a_resource_of_kubernetes_is_no_device_and_terms_name_one(tmp_path: Path) -> None:
+    text = f"""servingEngineSpec:
+  modelSpec:
+  - name: a
+    modelURL: {MODEL}
+    replicaCount: 1
+    requestGPU: 1
+    requestGPUType: nvidia.com/gpu
+    nodeSelectorTerms:
+    - matchExpressions: [{{key: nvidia.com/gpu.product, operator: In, values: [NVIDIA-H200]}}]
+  - {{name: b, modelURL: {MODEL}, replicaCount: 1, requestGPU: 1, requestGPUType: nvidia.com/gpu}}
+"""
+    notes = " ".join(read_of(tmp_path, text).notes)
+    assert "is no device of the catalog" not in notes
+    assert "which devices are those of b:" in notes
