@@ -498,7 +498,7 @@ def recognise_nodes(source: Source) -> Match:
     names, _ = header_of(source)
     places = places_of(names, _NODES)
     marks = {role: role in places for role in ("name", "gpus", "device")}
-    marks["device"] = places.get("device") != places.get("gpus", -1)
+    marks["device"] = marks["device"] and places["device"] != places.get("gpus")
     jobs = {"submit", "end", *_UNITS_S} & set(places_of(names, _ROLES))
     return fit(marks, tool="a list of machines", ceiling=0.9 if not jobs else 0.5)
 

@@ -36,6 +36,7 @@ MODULES = (
     "planner.reading.allocations",
     "planner.reading.prices",
     "planner.reading.price_lists",
+    "planner.reading.quotes",
     "planner.reading.sky",
     "planner.reading.models",
     "planner.reading.training_configs",
