@@ -17,6 +17,7 @@ from planner.architecture.vision import vision_parts
 from planner.estimate.serving import weight_bytes_of_model
 from planner.reading.jsonlines import head_document, head_keys, loads
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
+from planner.reading.params_json import NEEDED, as_config
 from planner.reading.reading import Piece, Reading
 from planner.reading.request_log import name_of
 from planner.reading.source import Source, refused
@@ -43,6 +44,8 @@ def _config_match(source: Source) -> Match:
         ceiling = 1.0
     if {"_class_name", "_diffusers_version"} <= keys:
         return Match(score=0.9, found=("_class_name, _diffusers_version",), tool="diffusers")
+    if set(NEEDED) <= keys:
+        return Match(score=0.95, found=NEEDED, tool="params.json of Mistral or Meta")
     if "weight_map" in keys or not keys & {"model_type", "architectures"}:
         return NOTHING
     marks = {
@@ -58,6 +61,9 @@ def _config(source: Source, asked: Asked) -> Reading:
     text = source.text(CONFIG_LIMIT_BYTES)
     _demand_counted(source, text)
     document = parse_json(text, source.name)
+    if set(NEEDED) <= set(document):
+        document = as_config(document)
+        text = json.dumps(document, indent=1)
     version = document.get("transformers_version")
     reading.version = version[:40] if isinstance(version, str) else ""
     config = Config(document, source.name, text)
@@ -125,6 +131,7 @@ def _name(source: Source, document: Mapping[str, Any], asked: Asked) -> str:
     path = PurePath(str(source.paths[0]))
     stem = re.sub(r"[._-]?config$", "", re.sub(r"(\.json)?(\.gz|\.zst)?$", "", path.name))
     folder = path.parent.name
+    stem = "" if stem.startswith("params") else stem
     found = (PurePath(said).name if isinstance(said, str) else "") or stem or folder or "model"
     name = name_of(found)
     return name.removeprefix("requests-") if found[:1].isdigit() else name
@@ -250,7 +257,8 @@ def _adapter(source: Source, asked: Asked) -> Reading:
 
 
 KINDS = (
-    Kind(name="model-config", title="configuration of a model", looks_for="model_type with a width and layers, as JSON",
+    Kind(name="model-config", title="configuration of a model",
+         looks_for="model_type with a width and layers, or dim, n_layers and n_heads (params.json), as JSON",
          recognise=_config_match, read=_config),
     Kind(name="quant-config", title="format that a quantiser left",
          looks_for="quantization with quant_algo, or bits with a size of groups, as JSON",

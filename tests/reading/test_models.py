@@ -365,3 +365,43 @@ def test_layers_that_guess_tokens_ahead_are_told_and_not_counted(ahead: int, tol
     reading = read_of(tmp_path, {**LLAMA, "num_nextn_predict_layers": ahead})
     assert figures(reading)["parameters"] == 8_030_261_248
     assert any("num_nextn_predict_layers: 1" in note for note in reading.notes) == told
+
+
+SEES = {"hidden_size": 1024, "num_channels": 3, "patch_size": 14, "intermediate_size": 4096, "num_hidden_layers": 24,
+        "num_attention_heads": 16, "adapter_bias": False, "spatial_merge_size": 2, "image_size": 1540}  # fmt: skip
+WIDE = {"dim": 5120, "n_layers": 40, "head_dim": 128, "hidden_dim": 32768, "n_heads": 32, "n_kv_heads": 8,
+        "norm_eps": 1e-5, "vocab_size": 131072, "max_position_embeddings": 131072}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("params", "parameters"),
+    [  # as their publishers count them: Mistral 7B v0.3, Mixtral 8x7B, Mistral Small 3 and 3.1, Llama 3 8B
+        ({"dim": 4096, "n_layers": 32, "head_dim": 128, "hidden_dim": 14336, "n_heads": 32, "n_kv_heads": 8,
+          "vocab_size": 32768}, 7_248_023_552),
+        ({"dim": 4096, "n_layers": 32, "hidden_dim": 14336, "n_heads": 32, "n_kv_heads": 8, "vocab_size": 32000,
+          "moe": {"num_experts": 8, "num_experts_per_tok": 2}}, 46_702_792_704),
+        (WIDE, 23_572_403_200),
+        (WIDE | {"vision_encoder": SEES}, 24_011_361_280),
+        ({"dim": 4096, "n_layers": 32, "n_heads": 32, "n_kv_heads": 8, "vocab_size": 128256, "multiple_of": 1024,
+          "ffn_dim_multiplier": 1.3}, 8_030_261_248),
+        ({"dim": 7168, "n_layers": 61, "hidden_dim": 18432, "n_heads": 128, "vocab_size": 129280, "q_lora_rank": 1536,
+          "kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128,
+          "moe": {"num_experts": 256, "num_experts_per_tok": 8, "expert_hidden_dim": 2048, "num_shared_experts": 1,
+                  "first_k_dense_replace": 3}}, 671_026_404_352),
+    ],
+)  # fmt: skip
+def test_params_of_mistral_and_meta_are_counted_as_published(
+    params: dict[str, Any], parameters: int, tmp_path: Path
+) -> None:
+    reading = read_of(tmp_path, params, "params.json")
+    assert figures(reading)["parameters"] == pytest.approx(parameters, rel=1e-4)
+    (tmp_path / "card.json").write_text(next(piece.text for piece in reading.pieces if piece.what == "card"))
+    assert load_config(tmp_path / "card.json").parameters == pytest.approx(parameters, rel=0.02)  # the text alone
+
+
+def test_params_tell_their_format_and_what_they_lack(tmp_path: Path) -> None:
+    reading = read_of(tmp_path, WIDE | {"quantization": {"qformat_weight": "fp8_e4m3"}}, "params.json")
+    assert reading.pieces[1].fragment["serving"][0]["weights"] == "fp8"
+    for odd in ({"vocab_size": -1}, {"moe": 7, "hidden_dim": "x"}, {"multiple_of": 0, "hidden_dim": None}):
+        with pytest.raises(InputError):
+            read_of(tmp_path, WIDE | odd, "params.json")
