@@ -18,6 +18,8 @@ from planner.reading.engine_arguments import mapping
 from planner.reading.jsonlines import head_document, loads
 from planner.reading.kinds import NOTHING, Asked, Kind, Match
 from planner.reading.reading import Piece, Reading
+from planner.reading.recipes import MARKS as RECIPES
+from planner.reading.recipes import PYTHON, settings_of
 from planner.reading.request_log import name_of
 from planner.reading.source import Source, refused
 from planner.yamlfile import BAD, parse_yaml
@@ -51,18 +53,21 @@ _FRAMEWORKS = {"Megatron-LM": "megatron", "torchtitan": "torchtitan", "DeepSpeed
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "tp": ("tensor_model_parallel_size", "parallelism.tensor_parallel_degree", "tensor_parallel.autotp_size",
            "ici_tensor_parallelism", "tensor_parallel_size", "tensor_parallel_dim", "model_parallel_size",
-           "training.tensor_parallel_degree", "parallelism_config_tp_size"),
+           "training.tensor_parallel_degree", "parallelism_config_tp_size", "tensor_parallelism"),
     "pp": ("pipeline_model_parallel_size", "parallelism.pipeline_parallel_degree", "ici_pipeline_parallelism",
-           "pipe_parallel_size", "experimental.pipeline_parallel_degree", "training.pipeline_parallel_degree"),
-    "vpp": ("virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"),
+           "pipe_parallel_size", "experimental.pipeline_parallel_degree", "training.pipeline_parallel_degree",
+           "pipeline_parallelism"),
+    "vpp": ("virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank",
+            "virtual_pipeline_parallelism"),
     "cp": ("context_parallel_size", "parallelism.context_parallel_degree", "ici_context_parallelism",
-           "experimental.context_parallel_degree", "parallelism_config_cp_size"),
-    "ep": ("expert_model_parallel_size", "parallelism.expert_parallel_degree", "ici_expert_parallelism"),
+           "experimental.context_parallel_degree", "parallelism_config_cp_size", "context_parallelism"),
+    "ep": ("expert_model_parallel_size", "parallelism.expert_parallel_degree", "ici_expert_parallelism",
+           "expert_parallelism"),
     "micro_batch": ("micro_batch_size", "training.local_batch_size", "train_micro_batch_size_per_gpu",
                     "per_device_batch_size", "per_device_train_batch_size", "training.batch_size", "batch_size"),
     "sequence": ("seq_length", "training.seq_len", "sequence_len", "max_target_length", "encoder_seq_length",
                  "tokenizer.max_seq_len", "cutoff_len", "max_length", "max_seq_length", "model_max_length",
-                 "block_size"),
+                 "block_size", "dataset.sequence_length", "dataset.seq_length"),
     "batch": ("global_batch_size", "training.global_batch_size", "train_batch_size"),
     "accumulated": ("gradient_accumulation_steps",),
     "steps": ("train_iters", "training.steps", "max_steps", "steps"),
@@ -107,6 +112,8 @@ def _tool_of(source: Source) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     if not source.is_text:
         return "", (), ()
     best: tuple[str, tuple[str, ...], tuple[str, ...]] = ("", (), ("arguments of a trainer",))
+    if PYTHON.search(source.head_text) and (of_recipe := _marked(source.head_text, RECIPES))[1]:
+        return of_recipe
     braces = source.head_text.lstrip()[:1] == "{"  # which GPT-NeoX alone puts around its YAML
     for tool, patterns in _MARKS.items():
         if braces and tool != "GPT-NeoX":
@@ -115,6 +122,15 @@ def _tool_of(source: Source) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
         if len(there) > len(best[1]):
             best = (tool, there, tuple(pattern for pattern in patterns if pattern not in there))
     return best
+
+
+def _marked(text: str, marks: Mapping[str, tuple[str, ...]]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """The trainer of which most marks are there, with those and the missing ones."""
+    there = {
+        tool: tuple(pattern for pattern in patterns if re.search(pattern, text)) for tool, patterns in marks.items()
+    }
+    best = max(there, key=lambda tool: len(there[tool]))
+    return best, there[best], tuple(pattern for pattern in marks[best] if pattern not in there[best])
 
 
 def _match(source: Source) -> Match:
@@ -156,6 +172,11 @@ def _settings(source: Source, text: str, tool: str, reading: Reading) -> dict[st
         reading.note("Conditions of a script are not weighed: arguments of all its branches count, the last of a name.")
         return _arguments(text, reading)
     try:
+        if PYTHON.search(text) and tool in RECIPES and not text.lstrip().startswith(("#!", "[")):
+            found, notes = settings_of(text, tool)
+            for note in notes:
+                reading.note(note)
+            return found
         if tool == "torchtitan":
             return _flat(tomllib.loads(text))
         if tool == "DeepSpeed":
@@ -252,7 +273,10 @@ def _of_axes(said: Mapping[str, Any], facts: dict[str, int]) -> None:
 
 def _of_nodes(said: Mapping[str, Any], facts: dict[str, int]) -> None:
     """Devices of nodes, and the sequences of a step that follow of them."""
-    nodes, each = _count(said, ("num_nodes", "nnodes")), _count(said, ("devices", "nproc_per_node"))
+    nodes, each = (
+        _count(said, ("num_nodes", "nnodes")),
+        _count(said, ("devices", "nproc_per_node", "num_gpus_per_node", "gpus_per_node")),
+    )
     if nodes and each and "devices" not in facts:
         facts["devices"] = nodes * each
     layers, stage = _count(said, ("num_layers",)), _count(said, ("num_layers_per_virtual_pipeline_stage",))
@@ -330,7 +354,7 @@ def _job(reading: Reading, said: Mapping[str, Any], facts: Mapping[str, int], as
                                     says=f"a job as {tool} runs it today"))  # fmt: skip
 
 
-_MODELS = ("base_model", "model_name", "model_name_or_path", "model.hf_assets_path")
+_MODELS = ("base_model", "model_name", "model_name_or_path", "model.hf_assets_path", "hf_assets_path")
 
 
 def _model(said: Mapping[str, Any]) -> str:

@@ -103,7 +103,7 @@ _FLOPS = re.compile(
     r"(?:throughput per GPU \(TFLOP/s/GPU\)|TFLOPS_per_GPU|tflops|TFLOPs|TFLOP/s/device|approx flops per GPU"
     r"|GPU utilization):\s*([0-9.,]+(?:[eE][+-]?[0-9]+)?)"
 )
-_BATCH = re.compile(r"global[ _]batch[ _]size:\s*([0-9.]+)")
+_BATCH = re.compile(r"global[ _]batch[ _]size:\s*([0-9.]+)(?![\w.])")  # 1.02K is rounded
 _MEMORY = re.compile(r"max allocated:\s*([0-9.]+)\s*\|")
 _DEEPSPEED = re.compile(
     r"(?:global_step=(\d+)|(?<!\d)\d{1,12}/(\d{1,12})),\s*"  # or the epoch and the steps in it
@@ -117,7 +117,8 @@ _NEMO_STEP = re.compile(r"global_step[:=] ?(\d+)")
 _TITAN = re.compile(r"step:\s*(\d+)\s+loss:")
 _TITAN_RUN = re.compile(r"global batch size (\d{1,9}),.{0,80}?sequence length (\d{1,9}), total steps (\d{1,12})")
 _TPS = re.compile(
-    r"(?:\b[tw]ps|Tokens/s/device|tokens per GPU \(tokens/s/GPU\)|tokens_per_second_per_gpu'):\s*'?([0-9.,eE+-]+)"
+    r"(?:\b[tw]ps|Tokens/s/device|throughput/device/tokens_per_sec(?:ond)?|tokens per GPU \(tokens/s/GPU\)"
+    r"|tokens_per_second_per_gpu')[:=]\s*'?([0-9.,eE+-]+)"
 )
 _TITAN_MEMORY = re.compile(r"memory:\s*([0-9.]+)GiB")
 _NEMO_MEMORY = re.compile(r"max_memory_(?:allocated|reserved): (\d+)")
@@ -138,6 +139,13 @@ _TUNE = re.compile(r"^Step (\d+) \| .{0,2000}?\bloss:")
 _TUNE_BAR = re.compile(
     r"^\d+\|(\d{1,12})\|Loss: [^:]{1,40}: *\d{1,3}%\|[^|]*\| ?\d+/\d+ \[(?:(\d{1,5}):)?(\d\d):(\d\d)<"
 )
+# a record a step of LLaMA-Factory (trainer_log.jsonl) and of ms-swift (logging.jsonl), with the time since the begin
+_RECORD = re.compile(r'"(?:current_steps": (\d+), "total_steps": |global_step/max_steps": "(\d+)/)(\d+)')
+_SINCE = re.compile(r'"elapsed_time": "(?:(\d+)(?: days?, |d ))?(?:(\d+)(?::|h ))?(?:(\d+)(?::|m ))?(\d+)s?"')
+_TRON = re.compile(r"\biteration: (\d+) / (\d+) \| .{0,200}?\belapsed_time_per_iteration_ms: ([0-9.]+)([KM]?)")
+_OF_MANY = re.compile(r"\[(?:batch|step)=(\d+)/(\d+)")  # Composer and OLMo: figures stand in the lines below
+_PACE = re.compile(r"\bthroughput/(?:device/)?batches_per_sec(?:ond)?[:=] ?([0-9.]+)")
+_THOUSANDS = {"": 1.0, "K": 1e3, "M": 1e6}
 _SEQUENCE = re.compile(r"(?:^|\s)(?:--seq-length[ =]|seq_length \.+ |--max_seq_len )(\d{1,9})\b")
 _WORLD = re.compile(r"(?:using world size: |world_size \.+ )(\d{1,7})\b")
 MARKS: Mapping[str, tuple[re.Pattern[str], str]] = {
@@ -152,6 +160,12 @@ MARKS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "LitGPT": (_LIT, "lines with iter N step N and iter time:"),
     "llm.c": (re.compile(_C.pattern, re.M), "lines as step 10/1000 | loss 4.2 | … | 250.00 ms |"),
     "modded-nanogpt": (re.compile(_SPEEDRUN.pattern, re.M), "lines with step:N/N and step_avg:"),
+    "LLaMA-Factory or ms-swift": (_RECORD, 'records with "current_steps" or "global_step/max_steps"'),
+    "nanotron": (_TRON, "lines with iteration: N / N | … elapsed_time_per_iteration_ms:"),
+    "Composer or OLMo": (
+        re.compile(rf"{_OF_MANY.pattern}[^|]{{0,4000}}?{_PACE.pattern}"),
+        "[batch=N/N] or [step=N/N] above throughput/batches_per_sec",
+    ),
     "torchtune": (re.compile(f"{_TUNE.pattern}|{_TUNE_BAR.pattern}", re.M), "lines as Step 10 | loss:1.2"),
 }
 _EARLY = (
@@ -175,6 +189,11 @@ _EARLY = (
     "max_iters",
     "step ",
     "step_avg",
+    "_steps",
+    "iteration: ",
+    "[batch=",
+    "[step=",
+    "throughput/",
     "Step ",
 )
 
@@ -353,8 +372,42 @@ def _tune(line: str, steps: Steps, number: int) -> bool:
     return bool(bar or match)
 
 
+def _record(line: str, steps: Steps, number: int) -> bool:
+    match, since = _RECORD.search(line), _SINCE.search(line)
+    if match is None:
+        return False
+    step = int((match.group(1) or match.group(2))[:12])
+    steps.of = max(steps.of, int(match.group(3)[:12]))
+    steps.step(step)
+    if since:
+        days, hours, minutes, seconds = (float(each or 0) for each in since.groups())
+        steps.tick(step, ((days * 24 + hours) * 60 + minutes) * 60 + seconds, _WHOLE_S)
+    return True
+
+
+def _tron(line: str, steps: Steps, number: int) -> bool:
+    match = _TRON.search(line)
+    if match is None:
+        return False
+    value = number_of(match.group(3))
+    steps.of = max(steps.of, int(match.group(2)[:12]))
+    steps.step(int(match.group(1)[:12]), value and value * _THOUSANDS[match.group(4)] / 1e3)
+    return True
+
+
+def _of_many(line: str, steps: Steps, number: int) -> bool:
+    match, pace = _OF_MANY.search(line), _PACE.search(line)
+    if match:
+        steps.of = max(steps.of, int(match.group(2)[:12]))
+        steps.step(int(match.group(1)[:12]))
+    elif pace and steps.last and (value := number_of(pace.group(1))):
+        steps.step(steps.last, 1 / value)
+        steps.lines -= 1  # the line above was counted
+    return bool(match or pace)
+
+
 _TAKES = (_megatron, _timed(_MAXTEXT), _nemo, _deepspeed, _timed(_PIPELINE), _titan, _nano, _lit, _in_ms(_C),
-          _in_ms(_SPEEDRUN), _tune, _trainer)  # fmt: skip
+          _in_ms(_SPEEDRUN), _tune, _record, _tron, _of_many, _trainer)  # fmt: skip
 
 
 def says_something(line: str) -> bool:

@@ -252,3 +252,82 @@ def test_virtual_stages_wait_for_the_pipeline(tmp_path: Path) -> None:
            "--pipeline-model-parallel-size $PP --num-layers-per-virtual-pipeline-stage 5\n"  # fmt: skip
     (piece,) = read_of(tmp_path, text).pieces
     assert piece.fragment["training"][0]["layout"] == {"tp": 8}
+
+
+NEMO = """import nemo_run as run
+from nemo.collections import llm
+NODES = 8
+def configure():
+    recipe = llm.llama31_70b.pretrain_recipe(dir="/c", num_nodes=NODES, num_gpus_per_node=8, plugins=bf16_mixed())
+    recipe.trainer.strategy.tensor_model_parallel_size = 4
+    recipe.trainer.strategy.pipeline_model_parallel_size = 4
+    recipe.trainer.strategy.virtual_pipeline_model_parallel_size = 5
+    recipe.data.micro_batch_size = 1
+    recipe.data.global_batch_size = 512
+    recipe.data.seq_length = 8192
+    recipe.trainer.max_steps = 1000
+    return recipe
+def finetune_recipe(tensor_parallelism=1):
+    recipe.trainer.strategy.tensor_model_parallel_size = 1
+raise SystemExit("never run")
+"""
+NEMO_WHOLE = """import nemo_run as run
+def trainer(tensor_parallelism: int = 4, num_nodes: int = 4, num_gpus_per_node: int = 8, max_steps: int = 1000):
+    strategy = run.Config(nl.MegatronStrategy, tensor_model_parallel_size=tensor_parallelism)
+    return run.Config(nl.Trainer, devices=num_gpus_per_node, num_nodes=num_nodes, max_steps=max_steps,
+                      strategy=strategy)
+def pretrain_recipe():
+    model = run.Config(LlamaModel, config=run.Config(Llama31Config70B))
+    data = run.Config(MockDataModule, seq_length=8192, global_batch_size=512, micro_batch_size=1)
+    return run.Partial(pretrain, model=model, trainer=trainer(), data=data, plugins=bf16_with_fp8_mixed())
+"""
+BRIDGE = """from megatron.bridge.recipes.llama import llama31_70b_pretrain_config
+cfg = llama31_70b_pretrain_config()
+cfg.model.tensor_model_parallel_size = 4
+cfg.train.global_batch_size, = 512,
+cfg.train.global_batch_size = 512
+cfg.train.micro_batch_size = 1
+cfg.train.train_iters = 1000
+cfg.dataset.sequence_length = 8192
+"""
+TITAN = """from torchtitan.trainer import Trainer
+def llama3_70b() -> Trainer.Config:
+    return Trainer.Config(
+        hf_assets_path="./assets/hf/Llama-3.1-70B",
+        training=TrainingConfig(local_batch_size=1, global_batch_size=512, seq_len=8192, steps=1000),
+        parallelism=ParallelismConfig(tensor_parallel_degree=4),
+    )
+def llama3_405b() -> Trainer.Config:
+    return Trainer.Config(training=TrainingConfig(local_batch_size=9, seq_len=9), parallelism=ParallelismConfig())
+"""
+SFT = """from trl import SFTConfig, SFTTrainer
+MODEL = "meta-llama/Llama-3.1-70B"
+model = AutoModelForCausalLM.from_pretrained(MODEL)
+args = SFTConfig(per_device_train_batch_size=1, gradient_accumulation_steps=8, max_length=8192, bf16=True)
+SFTTrainer(model=model, args=args).train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "layout", "precision"),
+    [(NEMO, "NeMo", {"tp": 4, "pp": 4, "vpp": 5, "micro_batch": 1}, "bf16"),
+     (NEMO_WHOLE, "NeMo", {"tp": 4, "micro_batch": 1}, "fp8"),
+     (BRIDGE, "NeMo", {"tp": 4, "micro_batch": 1}, None), (TITAN, "torchtitan", {"tp": 4, "micro_batch": 1}, None),
+     (SFT, "Hugging Face Trainer", {"micro_batch": 1}, "bf16")],
+)  # fmt: skip
+def test_recipes_in_python_are_looked_through_and_never_run(
+    text: str, tool: str, layout: dict[str, int], precision: str | None, tmp_path: Path
+) -> None:
+    reading = read_of(tmp_path, text)
+    (job,) = reading.pieces[0].fragment["training"]
+    assert (reading.tool, job["model"], job["sequence_length"]) == (tool, "llama-3.1-70b", 8192)
+    assert (job["layout"], job.get("precision")) == (layout, precision)
+    assert job.get("tokens") == (None if text == SFT else "4194.304M")
+    assert any("not read: finetune_recipe" in note for note in reading.notes) == (text == NEMO)
+    assert any("not read: llama3_405b" in note for note in reading.notes) == (text == TITAN)
+
+
+def test_a_recipe_that_is_not_whole_is_refused(tmp_path: Path) -> None:
+    for broken in (BRIDGE + "def (", BRIDGE + "x = " + "(" * 5000):
+        with pytest.raises(InputError, match="is not whole"):
+            read_of(tmp_path, broken)

@@ -253,3 +253,32 @@ def test_of_several_runs_in_a_table_the_one_that_is_read_is_named(tmp_path: Path
 def test_a_table_without_a_time_says_so(tmp_path: Path) -> None:
     reading = told(tmp_path, "_step,train/loss,timing/data\n10,2.5,1\n20,2.4,1\n30,2.3,1\n")
     assert any("No column tells a time" in note for note in reading.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "shown"),
+    [
+        pytest.param("".join(f'{{"current_steps": {n}0, "total_steps": 500, "elapsed_time": "0:{n:02d}:00"}}\n'
+                             for n in range(1, 9)),
+                     "LLaMA-Factory or ms-swift", {MEDIAN: 6.0, "steps in all": 500}, id="LLaMA-Factory"),
+        pytest.param("".join(f'{{"loss": 1.5, "global_step/max_steps": "{n}0/500", "elapsed_time": "{n}m 0s"}}\n'
+                             for n in range(1, 9)),
+                     "LLaMA-Factory or ms-swift", {MEDIAN: 6.0, "last step": 80}, id="ms-swift"),
+        pytest.param(of_steps("[INFO|DP=0]: iteration: N / 500 | consumed_tokens: 2.1M | "
+                              "elapsed_time_per_iteration_ms: 1.25K | global_batch_size: 1.02K | lm_loss: 8.1"),
+                     "nanotron", {MEDIAN: 1.25, "steps in all": 500, "global batch": None}, id="nanotron"),
+        pytest.param(of_steps("[batch=N/90]:\n\t Train throughput/batches_per_sec: 0.5\n"
+                              "\t Train throughput/device/tokens_per_sec: 16384"),
+                     "Composer or OLMo", {MEDIAN: 2.0, "tokens, median": 16384.0}, id="Composer"),
+        pytest.param(of_steps("@\tINFO\t[step=N/90,epoch=0]\n    throughput/device/tokens_per_second=12,345\n"
+                              "    throughput/device/batches_per_second=0.2"),
+                     "Composer or OLMo", {MEDIAN: 5.0, "tokens, median": 12345.0}, id="OLMo"),
+    ],
+)  # fmt: skip
+def test_trainers_that_write_records_or_several_lines_a_step(
+    text: str, tool: str, shown: dict[str, float | None], tmp_path: Path
+) -> None:
+    reading = told(tmp_path, text)
+    found = figures(reading)
+    assert (reading.kind, reading.tool) == ("training-log", tool)
+    assert {label: found.get(label) for label in shown} == shown
