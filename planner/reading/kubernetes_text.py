@@ -119,7 +119,7 @@ def _printed(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
             continue
         cells = {name: line[place].strip() for name, place in columns.items()}
         cells = {name: "" if cell == "<none>" else cell for name, cell in cells.items()}
-        node = _empty(cells["name"])
+        node = _empty(cells.get("name", ""))
         node["metadata"]["labels"] = {label: cells[name] for name, label in _LABELS.items() if cells.get(name)}
         node["status"]["allocatable"] = {"nvidia.com/gpu": next((cells[each] for each in _COUNTS if each in cells), "")}
         words = cells.get("status", "Ready").split(",")

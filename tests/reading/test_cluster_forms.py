@@ -535,3 +535,9 @@ def test_jobs_of_slurm_written_anew_by_commas(tmp_path: Path) -> None:
                     '7,2025-06-01T00:00:00,2025-06-01T01:00:00,3600,COMPLETED,"cpu=8,gres/gpu=2,node=1"\n')  # fmt: skip
     reading = read(Source(path))
     assert (reading.taken, {each.label: each.value for each in reading.look}["GPU-hours"]) == (1, 2.0)
+
+
+def test_printed_nodes_without_their_names_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "n").write_text("NODE     STATUS   ROLES    AGE   VERSION   GPU-PRODUCT             GPU-COUNT\n"
+                                "gpu-1    Ready    <none>   10d   v1.30     NVIDIA-H100-80GB-HBM3   8\n")  # fmt: skip
+    assert read(Source(tmp_path / "n")).taken == 1
