@@ -122,7 +122,7 @@ def _told(source: Source, reading: Reading, spend: Spend, parts: dict[str, Decim
 
 _COLUMNS = {
     "name": ("namespace", "name", "podname", "pod"),
-    "day": ("date", "start", "windowstart"),
+    "day": ("date", "start", "windowstart", "startdate"),
     "total": ("totalcost",),
     "gpu_hours": ("gpuhours",),
     **{part: (part.lower(),) for part in _PARTS},

@@ -22,6 +22,7 @@ _TEST = re.compile(r"^(?:pp ?(\d+))?\+?(?:tg ?(\d+))?(?: ?@ ?d(\d+))?$")
 _INSERT = re.compile(r"(?i)\s*INSERT INTO \W?(?:llama_bench|test)\W? *\(([^)]*)\) *VALUES *\((.*)\) *;?\s*$")
 _HEADER = re.compile(r"\|\s*test\s*\|\s*t/s\s*\|")
 _CLOSE = 0.02
+_FIGURE = re.compile(r"(?i)throughput|latency|ttft|tpot|\bitl|tok(?:en)?s?_?(?:s|per_s)|tok\w*/s|req\w*/s")
 _BATCHED = {"pp", "tg", "pl", "speed_pp", "speed_tg"}
 _BATCHED_NAMES = {"PP": "pp", "TG": "tg", "B": "pl", "S_PP t/s": "speed_pp", "S_TG t/s": "speed_tg"}
 
@@ -248,6 +249,12 @@ def _by_names(names: list[str], ceiling: float) -> Match:
     return fit(marks, ceiling=ceiling)
 
 
+def _is_read(name: str) -> bool:
+    """Whether a column's name tells what it measures."""
+    point = point_of({name: 1.0}, default_ms=1.0)
+    return bool(point.latency_ms) or len(point.cells) > 1 or _bare([name]) is not None  # each has a scenario
+
+
 def _bare(names: list[str]) -> str | None:
     """A column that is called throughput and nothing else: its unit is not said."""
     return next((name for name in names if name.strip().lower() == "throughput"), None)
@@ -258,6 +265,11 @@ def read_points(source: Source, asked: Asked) -> Reading:
     reading = Reading(kind="bench-table", title="table of measured points", source=source.name)
     names, separator = header_of(source)
     points = []
+    proven = {"latency", "latency_s"} if _bare(names) else set()  # by which a throughput without a unit is proven
+    if unread := [name for name in names if _FIGURE.search(name) and not _is_read(name)
+                  and name.strip().lower() not in proven]:  # fmt: skip
+        reading.note(f"columns of figures that are not read, as their names leave open what they are: "
+                     f"{', '.join(unread)[:300]}")  # fmt: skip
     for number, record in _point_records(source, names, separator, reading.skipped):
         point = point_of(record, default_ms=1e3, at=number)
         bare = _bare(list(record))

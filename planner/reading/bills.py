@@ -91,7 +91,17 @@ FORMS = (
             "service": ("productservice",), "id": ("lineitemreferenceno",), "interval": ("lineitemintervalusagestart",),
         },
     ),
+    Form(  # of anybody: what a page of a cloud or an accountant writes
+        name="a table of costs", title="bill", spend="the cost of a line", second="", marks=("cost", "day", "service"),
+        roles={
+            "cost": ("costinbillingcurrency", "cost", "costs", "amount", "totalcost", "spend"),
+            "currency": ("billingcurrency", "currency", "currencycode"),
+            "day": ("date", "usagedate", "usagestartdate", "day", "startdate", "invoicedate"),
+            "service": ("servicename", "service", "product", "productname", "resourcetype", "description", "sku"),
+        },
+    ),
 )  # fmt: skip
+_ANYBODY = FORMS[-1].name
 _NEEDED = ("cost", "day", "service")
 _NAMED_UNIT = re.compile(r"\(([^()]{1,5})\)\s*$")  # Cost (€)
 _SYMBOLS = {"€": "EUR", "£": "GBP"}  # a dollar may be of any country
@@ -105,7 +115,7 @@ def _form_of(names: Sequence[str]) -> tuple[Form, float, tuple[str, ...]]:
         places = places_of(names, form.roles)
         missing = tuple(form.roles[role][0] for role in form.marks if role not in places)
         there = 1 - len(missing) / len(form.marks)
-        if there > score:
+        if there > score and (form.name != _ANYBODY or not missing):
             best, score, lacks = form, there, missing
     return best, score, lacks
 
@@ -128,7 +138,8 @@ def recognise(source: Source) -> Match:
     form, score, missing = _form_of(names)
     stems = {plain(name) for name in names}
     version = _version(stems) if form.name == "FOCUS" else ""
-    return Match(score=0.98 * score, missing=missing, tool=form.name, version=version,
+    score *= 0.65 if form.name == _ANYBODY else 0.98
+    return Match(score=score, missing=missing, tool=form.name, version=version,
                  found=tuple(role for role in form.marks if role in places_of(names, form.roles)))  # fmt: skip
 
 

@@ -23,7 +23,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "numprompttokens", "inputtokencount", "prefilltokens", "promptnumtokens", "usageprompttokens",
         "usageinputtokens", "isl", "tokensin", "inputsequencelength", "prompttokenslen",
         "tokensprompt", "inputusage", "tokencountprompt", "tokensinput", "inputtoken", "prompttoken", "intokens",
-        "intok", "inputtok", "prompttok", "requestlength", "inputcount",
+        "intok", "usageinput", "usagedetailsinput", "inputtok", "prompttok", "requestlength", "inputcount",
     ),
     "output": (
         "outputtokens", "completiontokens", "generatedtokens", "responsetokens", "outputlength", "numdecodetokens",
@@ -32,7 +32,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "responselength", "completionlength", "usagecompletiontokens", "usageoutputtokens", "osl", "tokensout",
         "outputsequencelength", "anstokens", "answertokens", "gentokens", "decodelength", "tokenscompletion",
         "outputusage", "tokencountcompletion", "tokensoutput", "outputtoken", "completiontoken", "responsetoken",
-        "outtokens", "outtok", "outputtok", "answerlength", "outputcount",
+        "outtokens", "outtok", "usageoutput", "usagedetailsoutput", "outputtok", "answerlength", "outputcount",
     ),
     "id": ("requestid", "id", "reqid", "callid", "traceid", "uuid", "xrequestid"),
     "model": ("model", "modelid", "modelname", "modelgroup", "deployment"),
@@ -57,7 +57,9 @@ _TAIL = re.compile(r"(?i)[ _]*[(\[](?:tokens?|toks?|count|anzahl|#|[a-z]{2,5}tim
 _GERMAN = (  # parts of names, the longest first, as compounds have them: Eingabetoken, Antwortlänge
     ("zeitstempel", "timestamp"), ("zeitpunkt", "timestamp"), ("ausgabe", "output"), ("eingabe", "input"),
     ("anbieter", "provider"), ("anfrage", "request"), ("antwort", "response"), ("uhrzeit", "time"),
-    ("modell", "model"), ("rechner", "host"), ("stunde", "hour"), ("anzahl", "count"), ("kosten", "cost"),
+    ("nebenlaufigkeit", "concurrency"), ("durchsatz", "throughput"), ("wahrung", "currency"), ("latenz", "latency"),
+    ("dienst", "service"), ("modell", "model"), ("rechner", "host"), ("stunde", "hour"), ("anzahl", "count"),
+    ("kosten", "cost"),
     ("laenge", "length"), ("geraet", "device"), ("knoten", "node"), ("lange", "length"), ("gerat", "device"),
     ("datum", "date"), ("preis", "price"), ("zeit", "time"),
 )  # fmt: skip
@@ -116,7 +118,8 @@ def roles_of(names: Sequence[str], named: Mapping[str, str] | None = None) -> Ro
         parts = found["input"].split(".")
         beside = [(NAMES["time"].index(end), name) for name in names for at in range(1, len(parts))
                   if name.startswith(begin := ".".join(parts[:at]) + ".")
-                  and (end := plain(name.removeprefix(begin))) in NAMES["time"]]  # fmt: skip
+                  for end in (plain(name.removeprefix(begin)), plain(_UNIT.sub("", name.removeprefix(begin))))
+                  if end in NAMES["time"]]  # fmt: skip
         if beside:
             found["time"] = min(beside)[1]
     if not plain(found.get("input", "")).endswith("inputtokens"):  # prompt tokens hold the cached ones

@@ -500,7 +500,7 @@ def recognise_nodes(source: Source) -> Match:
     marks = {role: role in places for role in ("name", "gpus", "device")}
     marks["device"] = marks["device"] and places["device"] != places.get("gpus")
     jobs = {"submit", "end", *_UNITS_S} & set(places_of(names, _ROLES))
-    return fit(marks, tool="a list of machines", ceiling=0.9 if not jobs else 0.5)
+    return fit(marks, tool="a list of machines", ceiling=0.88 if not jobs else 0.5)
 
 
 def read_nodes(source: Source, asked: Asked) -> Reading:

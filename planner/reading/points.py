@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import Any
 
 from planner.carriers import dataclass
-from planner.reading.columns import plain
+from planner.reading.columns import english, plain
 from planner.reading.kinds import Asked
 from planner.reading.reading import Piece, Reading
 
@@ -200,15 +200,15 @@ def point_of(flat: Mapping[str, Any], *, default_ms: float, at: int = 1) -> Poin
     point = Point(at=at)
     rank: dict[str, int] = {}
     for key, value in flat.items():
-        latency = latency_key(key, default_ms)
+        latency = latency_key(english(key), default_ms)
         if latency is not None:
             name, stat, factor = latency
             number = number_of(value)
             if number is not None and number >= 0:
                 point.latency_ms.setdefault(name, {}).setdefault(stat, number * factor)
             continue
-        spelled = re.sub(r"(?i)/ ?s(ec)?\b", " per sec", key)
-        for stem in (plain(key), plain(key.rsplit(".", 1)[-1]), plain(spelled)):
+        spelled = re.sub(r"(?i)/ ?s(ec)?\b", " per sec", english(key))
+        for stem in (plain(key), plain(key.rsplit(".", 1)[-1]), plain(spelled), plain(english(key))):
             column = _BY_NAME.get(stem)
             if column is None:
                 continue

@@ -16,6 +16,7 @@ from planner.reading.slurm import MIG_SLICE, gpus_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import places_of
 
+_CONF = re.compile(r"(?m)^(?:ClusterName|PartitionName|SlurmctldHost)=")  # in slurm.conf, beside its nodes
 _STATES = {
     "allocated", "alloc", "completing", "comp", "down", "drained", "drain", "draining", "drng", "fail", "failing",
     "future", "idle", "maint", "mixed", "mix", "perfctrs", "planned", "plnd", "power_down", "powered_down", "reserved",
@@ -187,9 +188,13 @@ def read_shown(source: Source, asked: Asked) -> Reading:
     reading = Reading(kind="scontrol-nodes", title="nodes of Slurm", source=source.name, tool="scontrol", of="nodes")
     found = _Nodes(reading)
     shown = _json_nodes(source) if source.head_text.lstrip().startswith("{") else _shown_nodes(source)
+    configured = bool(_CONF.search(source.head_text))
+    if configured:
+        reading.note("slurm.conf says which machines there are meant to be: none of them is known to be down")
     for number, node in shown:
         gres, state = node.get("Gres", ""), _state(node.get("State", ""))
-        if not node.get("NodeName") or not state:
+        state = "" if configured and state in ("", "unknown") else state
+        if not node.get("NodeName") or not (state or configured):
             reading.skipped.add("no node with a state", number)
         else:
             gres = gres if gpus_of(_gres(gres)) else node.get("CfgTRES", "")

@@ -38,6 +38,8 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
                 r"(?m)\bmax_target_length\s*[:=]"),
     "NeMo": (r"(?m)^trainer:", r"(?m)^model:", r"(?m)^[ \t]+(micro|global)_batch_size:",
              r"(?m)^[ \t]+tensor_model_parallel_size:"),
+    "Megatron-LM, YAML": (r"(?m)^[ \t]*(micro|global)_batch_size:", r"(?m)^[ \t]*(seq_length|train_iters):",
+                      r"(?m)^[ \t]*tensor_model_parallel_size:"),
     "torchtune": (r"(?m)^[ \t]+_component_:[ \t]*torchtune\.", r"(?m)^batch_size:", r"(?m)^model:"),
     "GPT-NeoX": (r"(?m)^[ \t]*\"?pipe[-_]parallel[-_]size\"?:", r"(?m)^[ \t]*\"?model[-_]parallel[-_]size\"?:",
                  r"(?m)^[ \t]*\"?num[-_]layers\"?:"),
@@ -46,7 +48,8 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "Hugging Face Trainer": (r"(?m)(^|--)model_name_or_path\b", r"(?m)(^|--)per_device_train_batch_size\b",
                              r"(?m)(^|--)(dataset_name|max_length|max_seq_length|gradient_accumulation_steps)\b"),
 }  # fmt: skip
-_FRAMEWORKS = {"Megatron-LM": "megatron", "torchtitan": "torchtitan", "DeepSpeed": "deepspeed", "Axolotl": "axolotl",
+_FRAMEWORKS = {"Megatron-LM": "megatron", "Megatron-LM, YAML": "megatron",
+               "torchtitan": "torchtitan", "DeepSpeed": "deepspeed", "Axolotl": "axolotl",
                "MaxText": "maxtext", "accelerate": "fsdp", "NeMo": "megatron", "torchtune": "fsdp",
                "GPT-NeoX": "deepspeed", "LLaMA-Factory": "trl", "Hugging Face Trainer": "trl"}  # fmt: skip
 # what is meant -> how trainers call it, dashes as underscores, sections and names with a point between
@@ -94,6 +97,7 @@ _ASSIGNED = re.compile(
 _ARGUMENT = re.compile(
     r"--([a-z][a-z0-9_-]{1,60})(?:[ \t=:]+[\"']?(\$?\{?[\w.+/][\w.+/-]{0,200}|\$\()(?::-([\w.+-]{1,60}))?)?"
 )
+_SCRIPTED = re.compile(r"--(?:model_name_or_path|per_device_train_batch_size)\b")
 _SETTING = re.compile(r"(?m)(?:^|[ \t])([a-z][a-z0-9_]{2,60})=([\w.+-]{1,60})")
 
 
@@ -167,7 +171,7 @@ def _read(source: Source, asked: Asked) -> Reading:
 
 def _settings(source: Source, text: str, tool: str, reading: Reading) -> dict[str, Any]:
     """Settings by name, those of sections with their section's name and a point before."""
-    scripted = tool in ("LLaMA-Factory", "Hugging Face Trainer") and "--model_name_or_path" in text
+    scripted = tool in ("LLaMA-Factory", "Hugging Face Trainer") and bool(_SCRIPTED.search(text))
     if tool == "Megatron-LM" or scripted or (tool == "MaxText" and "per_device_batch_size=" in text):
         reading.note("Conditions of a script are not weighed: arguments of all its branches count, the last of a name.")
         return _arguments(text, reading)
@@ -185,7 +189,13 @@ def _settings(source: Source, text: str, tool: str, reading: Reading) -> dict[st
         document = parse_yaml(text, source.name, problems=problems).data
         for problem in problems:
             reading.skipped.add(problem.reference, max(problem.places[0].line or 1, 1) if problem.places else 1)
-        return _flat(document)
+        said = _flat(document)
+        if tool == "Megatron-LM, YAML":  # in sections of anybody's: modules.pre_trainer.overrides.seq_length of Primus
+            bare: dict[str, list[Any]] = {}
+            for name, value in said.items():
+                bare.setdefault(name.rpartition(".")[2], []).append(value)
+            said = {name: values[0] for name, values in bare.items() if len(values) == 1} | said
+        return said
     except (ValueError, RecursionError) as error:
         message = f"{source.name} is not whole: {str(error)[:200]}"
         raise refused(source, "bad-config", message, "see that line; or fetch it again") from None
@@ -354,14 +364,14 @@ def _job(reading: Reading, said: Mapping[str, Any], facts: Mapping[str, int], as
                                     says=f"a job as {tool} runs it today"))  # fmt: skip
 
 
-_MODELS = ("base_model", "model_name", "model_name_or_path", "model.hf_assets_path", "hf_assets_path")
+_MODELS = ("base_model", "model_name", "model_name_or_path", "model.hf_assets_path", "hf_assets_path", "model")
 
 
 def _model(said: Mapping[str, Any]) -> str:
     """A preset that a name in the file speaks of, "" when none does."""
     for key in _MODELS:
         value = said.get(key)
-        if isinstance(value, str) and (preset := preset_of(value[:200].rstrip("/"))):
+        if isinstance(value, str) and (preset := preset_of(re.sub(r"\.ya?ml$", "", value[:200].rstrip("/")))):
             return preset
     flavour = "-".join(str(said.get(f"model.{key}")) for key in ("name", "flavor"))  # llama3-405B
     for text in (flavour, flavour.replace("llama3-", "llama3.1-", 1)):
@@ -403,7 +413,7 @@ def _precision(said: Mapping[str, Any]) -> str:
 
 
 def _sharding(said: Mapping[str, Any], tool: str) -> str:
-    if tool in ("Megatron-LM", "NeMo"):
+    if tool in ("Megatron-LM", "Megatron-LM, YAML", "NeMo"):
         named = str(mapping(_value(said, "optim")).get("name") or "")
         if "use_distributed_optimizer" in said or "distributed" in named:
             return "zero-1"

@@ -481,3 +481,12 @@ def test_percentiles_of_lengths_are_no_requests(tmp_path: Path) -> None:
     row = {"Percentiles": "50%", "TTFT (s)": 0.3, "Input tokens": 1200, "Output tokens": 300}
     with pytest.raises(InputError, match="of no kind"):
         told(tmp_path, [row, row | {"Percentiles": "90%"}])
+
+
+def test_a_table_in_german_and_columns_that_leave_open_what_they_are(tmp_path: Path) -> None:
+    table = "Modell;Gerät;Nebenläufigkeit;TTFT (ms);Ausgabe-Tokens/s;tok_s\nm;H100 SXM;16;80,5;1500,2;9\n"
+    reading = told(tmp_path, table)
+    found = figures(reading)
+    assert (found["TTFT mean"], reading.look[-1].value) == (80.5, 1500.2)
+    assert any("not read" in note and "tok_s" in note for note in reading.notes)
+    assert not any("Ausgabe" in note for note in reading.notes)

@@ -303,3 +303,18 @@ def test_sets_of_allocations_are_summed(tmp_path: Path) -> None:
 def test_a_day_may_be_counted_since_1970() -> None:
     assert [day_of(each) for each in ("1772323200000", "1772323200", "20260301", "123", "9" * 400)] == [
         "2026-03-01", "2026-03-01", "2026-03-01", "", ""]  # fmt: skip
+
+
+@pytest.mark.parametrize("table", [
+    "Date,ServiceName,ServiceRegion,Quantity,Cost\n06/15/2025,Virtual Machines,US East,24,1234.56\n"
+    "06/16/2025,Storage,US East,1,1.44\n",
+    "UsageDate,ServiceName,Cost,CostUSD,Currency\n2025-06-15,Virtual Machines,1234.56,1300,EUR\n"
+    "2025-06-16,Storage,1.44,2,EUR\n",
+    "Datum;Dienstname;Kosten;Währung\n15.06.2025;Virtual Machines;1.234,56;EUR\n16.06.2025;Storage;1,44;EUR\n",
+])  # fmt: skip
+def test_a_table_of_costs_by_day_and_service_is_a_bill_whoever_writes_it(table: str, tmp_path: Path) -> None:
+    (tmp_path / "costs.csv").write_text(table)
+    reading = read(Source(tmp_path / "costs.csv"))
+    shown = {each.label: each.value for each in reading.look}
+    assert (reading.kind, reading.taken, shown["first day"]) == ("bill", 2, "2025-06-15")
+    assert (shown["spend"], shown["service Storage"]) == (pytest.approx(1236.0), pytest.approx(1.44))

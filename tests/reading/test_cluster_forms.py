@@ -541,3 +541,13 @@ def test_printed_nodes_without_their_names_are_counted(tmp_path: Path) -> None:
     (tmp_path / "n").write_text("NODE     STATUS   ROLES    AGE   VERSION   GPU-PRODUCT             GPU-COUNT\n"
                                 "gpu-1    Ready    <none>   10d   v1.30     NVIDIA-H100-80GB-HBM3   8\n")  # fmt: skip
     assert read(Source(tmp_path / "n")).taken == 1
+
+
+def test_slurm_conf_tells_what_is_meant_to_be_there(tmp_path: Path) -> None:
+    nodes_of = "ClusterName=c\nNodeName=h[001-016] CPUs=192 Gres=gpu:h100:8 State=UNKNOWN\n"
+    nodes_of += "NodeName=d1 Gres=gpu:h100:8 State=DOWN\nNodeName=h17 Gres=gpu:h100:8\n"
+    (tmp_path / "slurm.conf").write_text(nodes_of)
+    reading = read(Source(tmp_path / "slurm.conf"))
+    (piece,) = reading.pieces
+    assert [(each["shape"], each["count"]) for each in piece.fragment["hardware"]["owned"]] == [("onprem/dgx-h100", 17)]
+    assert any("slurm.conf" in note for note in reading.notes)

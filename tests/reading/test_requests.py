@@ -515,3 +515,14 @@ def test_the_model_that_a_log_names_is_the_fleet_s_where_it_is_known(named: str,
     fleet = next(piece.fragment["serving"][0] for piece in reading.pieces if piece.what == "scenario")
     assert fleet["model"] == model
     assert any("my-own" in note for note in reading.notes) == (named == "my-own")
+
+
+def test_tokens_and_times_of_tracers_lie_in_parts_of_their_records(tmp_path: Path) -> None:
+    langfuse = [{"id": str(at), "startTime": f"2025-06-01T00:00:{at:02d}Z", "usage": {"input": 100, "output": 10}}
+                for at in range(40)]  # fmt: skip
+    reading = told(tmp_path, json.dumps({"data": langfuse, "meta": {"page": 1}}), name="a.json")
+    assert (reading.taken, figure(reading, "prompt, mean")) == (40, 100)
+    datadog = [{"id": str(at), "attributes": {"start_ns": 1740000000000000000 + at * 10**9,
+                                              "metrics": {"input_tokens": 100, "output_tokens": 10}}}
+               for at in range(40)]  # fmt: skip
+    assert figure(told(tmp_path, json.dumps({"data": datadog}), name="b.json"), "rate") == pytest.approx(1.0, rel=0.03)

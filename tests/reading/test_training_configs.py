@@ -331,3 +331,24 @@ def test_a_recipe_that_is_not_whole_is_refused(tmp_path: Path) -> None:
     for broken in (BRIDGE + "def (", BRIDGE + "x = " + "(" * 5000):
         with pytest.raises(InputError, match="is not whole"):
             read_of(tmp_path, broken)
+
+
+def test_settings_of_megatron_in_sections_of_anybody_s(tmp_path: Path) -> None:
+    text = """modules:
+  pre_trainer:
+    model: llama3.1_70B.yaml
+    overrides: {train_iters: 50, micro_batch_size: 1, global_batch_size: 256, seq_length: 8192}
+    more:
+      tensor_model_parallel_size: 2
+"""
+    text = text.replace("overrides: {", "overrides:\n      ").replace(", ", "\n      ").replace("}", "")
+    (job,) = read_of(tmp_path, text).pieces[0].fragment["training"]
+    assert (job["model"], job["layout"], job["global_batch"]) == (
+        "llama-3.1-70b", {"tp": 2, "micro_batch": 1}, "256 sequences")  # fmt: skip
+
+
+def test_arguments_of_a_trainer_without_the_name_of_a_model(tmp_path: Path) -> None:
+    text = "swift sft --model Qwen/Qwen2.5-7B --per_device_train_batch_size 1 --gradient_accumulation_steps 16 \\\n" \
+           "  --max_length 8192 --deepspeed zero3\n"  # fmt: skip
+    (job,) = read_of(tmp_path, text).pieces[0].fragment["training"]
+    assert (job["model"], job["sharding"], job["sequence_length"]) == ("qwen2.5-7b", "zero-3", 8192)
