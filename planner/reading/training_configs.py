@@ -328,7 +328,7 @@ def _job(reading: Reading, said: Mapping[str, Any], facts: Mapping[str, int], as
         job["tokens"] = f"{samples * sequence / 1e6:.6f}".rstrip("0").rstrip(".") + "M"
     else:
         missing.append("tokens")
-    if facts.get("epochs", 1) > 1:
+    if facts.get("epochs", 1) > 1 and "tokens" not in job:  # steps are those of the whole run
         job["epochs"] = facts["epochs"]
     missing.append("by when (deadline: 30 days)")
     for key, value in (("precision", _precision(said)), ("sharding", _sharding(said, tool)),
@@ -338,6 +338,10 @@ def _job(reading: Reading, said: Mapping[str, Any], facts: Mapping[str, int], as
             reading.understood[key] = value
     if lora := _lora(said, reading):
         job["lora"] = lora
+    split = any(facts.get(role, 1) > 1 for role in ("tp", "cp", "ep"))
+    if (job["framework"] == "trl" and not lora) or (job["framework"] in ("trl", "axolotl") and split):
+        # planned for adapters, and without tensors split: what lies below it is planned as itself
+        job["framework"] = "deepspeed" if "deepspeed" in said and not split else "fsdp"
     if offload := _offload(said, reading):
         job["offload"] = offload
     layout = {key: facts[key] for key in ("tp", "pp", "vpp", "cp", "ep", "micro_batch")

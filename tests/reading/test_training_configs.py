@@ -220,7 +220,7 @@ MODEL = "--num-layers 80 --hidden-size 8192 --num-attention-heads 64 --micro-bat
              "lora": {"rank": 8, "base": "nf4"}, "layout": {"micro_batch": 1}}, id="LLaMA-Factory"),
         pytest.param("accelerate launch --num_processes 8 sft.py --model_name_or_path Qwen/Qwen2.5-7B --bf16 "
             "--per_device_train_batch_size 2 --gradient_accumulation_steps 8 --max_length 4096\n",
-            {"framework": "trl", "model": "qwen2.5-7b", "sequence_length": 4096, "global_batch": "128 sequences",
+            {"framework": "fsdp", "model": "qwen2.5-7b", "sequence_length": 4096, "global_batch": "128 sequences",
              "precision": "bf16"}, id="a script of TRL"),
         pytest.param("accelerate launch run_clm.py --model_name_or_path Qwen/Qwen2.5-7B --dataset_name x "
             "--per_device_train_batch_size 2 --gradient_accumulation_steps 8 --block_size 4096 --optim adamw_8bit\n",
@@ -352,3 +352,18 @@ def test_arguments_of_a_trainer_without_the_name_of_a_model(tmp_path: Path) -> N
            "  --max_length 8192 --deepspeed zero3\n"  # fmt: skip
     (job,) = read_of(tmp_path, text).pieces[0].fragment["training"]
     assert (job["model"], job["sharding"], job["sequence_length"]) == ("qwen2.5-7b", "zero-3", 8192)
+    assert job["framework"] == "deepspeed"  # TRL is planned for adapters alone: its scenario was refused
+
+
+def test_steps_are_those_of_the_whole_run_and_not_of_an_epoch(tmp_path: Path) -> None:
+    text = "--model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 2 --gradient_accumulation_steps 4 " \
+           "--num_processes 8 --max_length 4096 --num_train_epochs 3"  # fmt: skip
+    assert read_of(tmp_path, text).pieces[0].fragment["training"][0]["epochs"] == 3
+    (job,) = read_of(tmp_path, text + " --max_steps 1000").pieces[0].fragment["training"]
+    assert (job["tokens"], "epochs" in job) == ("262.144M", False)
+
+
+def test_axolotl_with_tensors_split_is_planned_as_what_lies_below_it(tmp_path: Path) -> None:
+    text = writers.axolotl() + "\ntensor_parallel_size: 2\n"
+    (job,) = read_of(tmp_path, text).pieces[0].fragment["training"]
+    assert (job["framework"], job["layout"]["tp"]) == ("fsdp", 2)
