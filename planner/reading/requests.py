@@ -278,9 +278,10 @@ def _time(value: Any, log: RequestLog, zone: tzinfo) -> float:
     except ValueError:
         if "," in value and (counted := number_in(value.strip(), log.signs.of("time"))) is not None:
             return float(counted)
+        seconds = iso_seconds(value, zone, log.order.day_first)  # what is no time says nothing of the others
         log.written = True
         log.zones.add(has_zone(value))
-        return iso_seconds(value, zone, log.order.day_first)
+        return seconds
     if not math.isfinite(number):
         raise ValueError("no time")
     return number

@@ -526,3 +526,10 @@ def test_tokens_and_times_of_tracers_lie_in_parts_of_their_records(tmp_path: Pat
                                               "metrics": {"input_tokens": 100, "output_tokens": 10}}}
                for at in range(40)]  # fmt: skip
     assert figure(told(tmp_path, json.dumps({"data": datadog}), name="b.json"), "rate") == pytest.approx(1.0, rel=0.03)
+
+
+def test_a_sum_below_a_log_says_nothing_of_its_times(tmp_path: Path) -> None:
+    rows = "".join(f"{1740000000000 + 500 * at},100,10\n" for at in range(60))
+    reading = told(tmp_path, "timestamp,input_tokens,output_tokens\n" + rows + "Total,6000,600\n")
+    assert (reading.taken, reading.skipped.count) == (60, 1)
+    assert figure(reading, "rate") == pytest.approx(2.0, rel=0.03)  # milliseconds, by their size
