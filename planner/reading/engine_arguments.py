@@ -174,7 +174,7 @@ def engine_of(
         As a label names it; empty: none does.
     """
     said = {_plain(key): value for key, value in (settings or {}).items()}
-    image, named, held = "", "", devices
+    image, named, stored, held = "", "", "", devices
     for container in containers:
         environment = _environment(container.get("env"))
         words = [*_words(container.get("command"), environment), *_words(container.get("args"), environment)]
@@ -183,13 +183,16 @@ def engine_of(
             said |= {_plain(name[called.end():]): value for name, value in environment.items()
                      if (called := _FROM_ENVIRONMENT.match(name))}  # fmt: skip
         named = _positional(words) or named
+        stored = environment.get("STORAGE_URI", "") or stored  # where KServe fetches what it mounts
         said.update(_arguments(words))
         image = f"{text_of(container.get('image'))} {' '.join(words[:4])}".strip() or image
         held = _asked_devices(container.get("resources")) or held
     found = Engine(title=title[:80], line=line, role=role or _role_of(said), replicas=replicas, device=device,
                    said=said, engine=_engine(engine, image), devices=held * nodes if held else None)  # fmt: skip
     wanted = [value for name in _NAMES["model"] if isinstance(value := said.get(name), str)]
-    found.model = next((name for each in (*wanted, named, model) if (name := _model_name(each))), "")
+    served = text_of(said.get("served-model-name"))
+    others = (stored if stored.startswith("hf://") else "", served if preset_of(served) else "")
+    found.model = next((name for each in (*wanted, named, model, *others) if (name := _model_name(each))), "")
     return found
 
 

@@ -94,7 +94,7 @@ def _read(source: Source, asked: Asked) -> Reading:
                 reading.skipped.add(f"engines after the first {_MOST_ENGINES}", line)
             else:
                 engines.append(engine)
-        _of_sky(text, engines)
+        _of_task(text, engines)
     if not engines:
         raise refused(source, "nothing-taken", f"no command of {source.name} starts an engine", "name the whole script")
     reading.taken = len(engines)
@@ -148,7 +148,7 @@ def _commands(text: str, line: int, depth: int = 0) -> Iterator[tuple[int, list[
             image, at = _image(words) if _RUNS_IMAGE.search(" ".join(words[:6])) else ("", 0)
             start = _start(words[at:])
             if inner and start is None and depth < _DEEPEST:
-                for _, within, of_it, its in _commands(inner, number, depth + 1):
+                for _, within, of_it, its in _commands(inner.rstrip(", "), number, depth + 1):  # of a call
                     yield number, within, of_it or image, own | its
             elif start is not None:
                 yield number, words[at + start :], image, own
@@ -213,8 +213,11 @@ def _as_known(engine: Engine) -> tuple[str, str, str, str]:
     return engine.engine, engine.model, engine.role, json.dumps(said, sort_keys=True, default=str)
 
 
-def _of_sky(text: str, engines: Sequence[Engine]) -> None:
-    """What a task of SkyPilot asks for: its device, and the replicas of its service."""
+def _of_task(text: str, engines: Sequence[Engine]) -> None:
+    """What a job of Slurm or a task of SkyPilot asks for: its device, and the replicas of its service."""
+    held = re.search(r"(?m)^#SBATCH\s+--(?:gres[= ]gpu|gpus(?:-per-\w+)?)[=: ]([A-Za-z][\w.-]{0,60}):\d", text)
+    for engine in engines:
+        engine.device = engine.device or (held[1] if held else "")
     device = re.search(r"(?m)^\s+accelerators:\s*[{\[]?\s*[\"']?([A-Za-z][\w.-]{0,60})(?:\s*:\s*(\d{1,4}))?", text)
     if device is None or not re.search(r"(?m)^run:", text):
         return

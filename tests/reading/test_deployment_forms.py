@@ -289,3 +289,21 @@ def test_a_resource_of_kubernetes_is_no_device_and_terms_name_one(tmp_path: Path
     notes = " ".join(read_of(tmp_path, text).notes)
     assert "is no device of the catalog" not in notes
     assert "which devices are those of b:" in notes
+
+
+@pytest.mark.parametrize("told", ["env: [{name: STORAGE_URI, value: hf://Qwen/Qwen3-8B}]",
+                                  "env: [{name: X, value: y}]"])  # fmt: skip
+def test_what_is_mounted_has_the_name_of_where_it_is_fetched_or_of_how_it_is_served(told: str, tmp_path: Path) -> None:
+    text = f"""apiVersion: serving.kserve.io/v1beta1
+kind: InferenceService
+metadata: {{name: q}}
+spec:
+  predictor:
+    containers:
+    - image: vllm/vllm-openai
+      args: [--model, /mnt/models, --served-model-name, qwen3-8b]
+      {told}
+      resources: {{limits: {{nvidia.com/gpu: "1"}}}}
+"""
+    (fleet,) = fleets(read_of(tmp_path, text))
+    assert fleet["model"].lower().endswith("qwen3-8b")

@@ -141,3 +141,13 @@ def test_replicas_that_are_no_count_are_told(tmp_path: Path) -> None:
 def test_scripts_that_start_no_engine_are_none(text: str, tmp_path: Path) -> None:
     with pytest.raises(InputError):
         told(tmp_path, text)
+
+
+def test_a_command_within_a_call_and_the_device_of_a_job_of_slurm(tmp_path: Path) -> None:
+    call = 'subprocess.Popen("vllm serve meta-llama/Llama-3.1-8B --tensor-parallel-size 2", shell=True)\n'
+    (tmp_path / "a.py").write_text(call)
+    assert {each.label: each.value for each in read(Source(tmp_path / "a.py")).look}["devices"] == 2
+    for asks in ("--gres=gpu:h100:8", "--gpus-per-node=h100:8"):
+        (tmp_path / "a.sh").write_text(f"#!/bin/bash\n#SBATCH {asks}\nvllm serve meta-llama/Llama-3.1-8B -tp 8\n")
+        (piece,) = read(Source(tmp_path / "a.sh")).pieces
+        assert piece.fragment["hardware"] == {"allow": ["h100-sxm-80gb"]}
