@@ -33,6 +33,7 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "NIM": (r"""(?m)^[ \t]*"?kind"?:\s*"?NIMService\b""", r"apps\.nvidia\.com/"),
     "Kubernetes": (r"""(?:^|[{,\n])[ \t]*"?kind"?:\s*"?(Deployment|StatefulSet|LeaderWorkerSet|Rollout|StormService"""
                    r"""|RoleBasedGroup|PodCliqueSet|Pod)\b""", r"containers", _WORDS),
+    "Helm": (r"(?m)^replicaCount:", r"(?m)^image:", _WORDS),
     "Docker Compose": (r"(?m)^[ \t]{0,2}\"?services\"?:", r"(?m)^[ \t]*\"?image\"?:", _WORDS),
 }  # fmt: skip
 _QUEUE = r"""(?m)^[ \t]*"?kind"?:\s*"?ClusterQueue\b"""
@@ -189,6 +190,20 @@ def _of_stack(spec: Mapping[str, Any]) -> int | None:
     if spec.get("replicaCount") is not None:
         return whole(spec["replicaCount"], least=0)
     return whole(mapping(spec.get("keda")).get("minReplicaCount"), least=0)
+
+
+def _chart(document: Mapping[str, Any], found: _Found, line: int) -> Iterator[Engine]:
+    """Values of a chart for one engine, as vLLM's own and that of text-generation-inference."""
+    image, named = mapping(document.get("image")), document.get("model")
+    models = listed(document.get("gpuModels"))
+    yield engine_of(
+        text_of(document.get("fullnameOverride")) or "engine",
+        [{"image": f"{text_of(image.get('repository'))}:{image.get('tag')}", "command": image.get("command"),
+          "args": document.get("args") or document.get("extraArgs"), "env": document.get("env"),
+          "resources": document.get("resources")}],
+        model=text_of(mapping(named).get("id") or named), replicas=whole(document.get("replicaCount"), least=0),
+        device=_labelled(document) or text_of(models[0] if models else None), line=line,
+    )  # fmt: skip
 
 
 def _llm_d(document: Mapping[str, Any], found: _Found, line: int) -> Iterator[Engine]:
@@ -458,6 +473,7 @@ _FORMS: tuple[tuple[tuple[str, ...], _Tell], ...] = (
     (("servingEngineSpec",), _production_stack),
     (("modelArtifacts", "sampleApplication"), _llm_d),
     (("services",), _compose),
+    (("replicaCount",), _chart),
 )
 
 

@@ -307,3 +307,17 @@ spec:
 """
     (fleet,) = fleets(read_of(tmp_path, text))
     assert fleet["model"].lower().endswith("qwen3-8b")
+
+
+@pytest.mark.parametrize("values", [
+    "image: {repository: vllm/vllm-openai, tag: v0.9, command: [vllm, serve, Qwen/Qwen3-8B, -tp, '2']}\n"
+    "replicaCount: 3\nresources: {limits: {nvidia.com/gpu: 2}}\ngpuModels: [NVIDIA-L4]\n",
+    "model: {id: Qwen/Qwen3-8B}\nimage:\n  repository: ghcr.io/huggingface/text-generation-inference\n"
+    "nodeSelector: {nvidia.com/gpu.product: NVIDIA-L4}\nreplicaCount: 3\nresources: {limits: {nvidia.com/gpu: 2}}\n",
+])  # fmt: skip
+def test_values_of_a_chart_for_one_engine(values: str, tmp_path: Path) -> None:
+    reading = read_of(tmp_path, values)
+    (fleet,) = fleets(reading)
+    assert (fleet["min_replicas"], fleet["model"]) == (3, "qwen3-8b")
+    assert figures(reading)["devices"] == 6
+    assert reading.pieces[0].fragment["hardware"] == {"allow": ["l4"]}
