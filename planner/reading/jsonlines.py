@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from planner.reading.reading import Skips
@@ -12,6 +13,7 @@ from planner.reading.source import Source, refused
 
 MOST_DEEP = 60
 _MOST_HEAD = 200
+_SPANS = "resourceSpans"
 _TWICE = "\0twice"  # of a record that is read with care: its keys that are given twice
 _BELOW = ("data", "records", "results", "rows", "items", "logs", "requests", "traces", "entries", "events", "calls")
 
@@ -75,6 +77,8 @@ def records_of(source: Source) -> list[dict[str, Any]]:
                 continue
             if isinstance(record, dict):
                 found.append(record)
+    if found and _SPANS in found[0]:
+        return [span for record in found for span in _spans(record)][:_MOST_HEAD]
     if found and (len(found) > 1 or not _list_in(found[0])):
         return found
     whole = head_document(source)
@@ -136,7 +140,11 @@ class JsonLines:
                 continue
             lines = block.split(b"\n")[:-1]
             rows = _together(lines) if not self._broken and self._once_each(block) else None
-            yield (number, rows, []) if rows is not None else (number, *self._one_by_one(lines, number))
+            taken, numbers = (rows, []) if rows is not None else self._one_by_one(lines, number)
+            if taken and _SPANS in taken[0]:
+                pairs = [(span, at) for at, row in zip(numbers or count(number), taken) for span in _spans(row)]
+                taken, numbers = [span for span, _ in pairs], [at for _, at in pairs]
+            yield number, taken, numbers
             number += len(lines)
         if self._broken:
             self.skipped.add("the last line, half written", self._broken)
@@ -192,6 +200,25 @@ class JsonLines:
                 records.append(row)
                 numbers.append(number)
         yield 1, records, numbers
+
+
+def _spans(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Spans of OpenTelemetry as a collector writes them, many a line, each with its attributes by name."""
+    for resource in _listed(record, _SPANS):
+        for scope in _listed(resource, "scopeSpans"):
+            for span in _listed(scope, "spans"):
+                said = {str(each.get("key")): _plain(each.get("value")) for each in _listed(span, "attributes")}
+                yield {**span, "attributes": said}
+
+
+def _listed(record: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    value = record.get(key)
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _plain(value: Any) -> Any:
+    """What stands in {"intValue": "12"}."""
+    return next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value
 
 
 def _together(lines: list[bytes]) -> list[dict[str, Any]] | None:

@@ -107,6 +107,8 @@ def recognise(source: Source) -> Match:
     places = places_of(names, _ROLES)
     marks = {"a price per hour": bool(_prices_of(names)),
              "a device or machine": bool({"device", "machine"} & set(places))}  # fmt: skip
+    if not marks["a price per hour"]:
+        return Match(score=0.2 * any(marks.values()), missing=("a price per hour",))
     # machines with a provider are no machines of one's own; speeds with a price are measured points
     return fit(marks, ceiling=0.92 if "provider" in places else 0.75 if names else 0.3)
 

@@ -533,3 +533,17 @@ def test_a_sum_below_a_log_says_nothing_of_its_times(tmp_path: Path) -> None:
     reading = told(tmp_path, "timestamp,input_tokens,output_tokens\n" + rows + "Total,6000,600\n")
     assert (reading.taken, reading.skipped.count) == (60, 1)
     assert figure(reading, "rate") == pytest.approx(2.0, rel=0.03)  # milliseconds, by their size
+
+
+def test_spans_as_a_collector_writes_them(tmp_path: Path) -> None:
+    def span(at: int, **tokens: int) -> dict[str, object]:
+        said = [{"key": f"gen_ai.usage.{name}", "value": {"intValue": str(value)}} for name, value in tokens.items()]
+        return {"spanId": str(at), "startTimeUnixNano": str(1740000000000000000 + at * 10**9), "attributes": said}
+
+    lines = [{"resourceSpans": [{"scopeSpans": [{"spans": [
+        span(2 * at, input_tokens=100, output_tokens=10), span(2 * at + 1, input_tokens=200, output_tokens=10),
+        span(2 * at)]}]}]} for at in range(20)]  # fmt: skip
+    reading = told(tmp_path, "\n".join(map(json.dumps, lines)) + "\n", name="traces.json")
+    assert (reading.taken, reading.skipped.count) == (40, 20)
+    assert figure(reading, "prompt, mean") == 150
+    assert figure(reading, "rate") == pytest.approx(1.0, rel=0.03)
