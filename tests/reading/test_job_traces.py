@@ -255,3 +255,11 @@ def test_a_length_without_a_unit_is_held_against_begin_and_end(number: int, said
     assert figures(reading)["GPU-hours"] == 5 * 2 * 2
     assert said in reading.understood.get("lengths", "")
     assert ("lengths" in reading.understood) == bool(said)
+
+
+def test_a_cell_that_is_called_as_a_column_makes_no_first_line(tmp_path: Path) -> None:
+    rows = "".join(f"{at},u,gpu,COMPLETED,01:00:00,8,2025-06-01T0{at}:00:00\n" for at in range(9))
+    (tmp_path / "jobs.csv").write_text("job_id,user,partition,state,elapsed,num_gpus,start\n" + rows)
+    reading = read(Source(tmp_path / "jobs.csv"))
+    shown = {each.label: each.value for each in reading.look}
+    assert (reading.taken, shown["GPU-hours"], shown["GPU-hours in gpu"]) == (9, 72.0, 72.0)
