@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import date
 from decimal import Decimal
 from pathlib import PurePath
@@ -46,7 +46,7 @@ _ROLES = {
     "day": ("asof", "date", "effectivedate"),
 }  # fmt: skip
 _MONEY = re.compile(r"(?i)price|cost|rate|usd|eur|gbp|[$€£]")
-_HOUR = re.compile(r"(?i)hour|stunde|(?:\b|_|/)h(?:r|rs)?\b|_h$")
+_HOUR = re.compile(r"(?i)hour|stunde|\bstd\b|(?:\b|_|/)h(?:r|rs)?\b|_h$")
 _OF_DEVICE = re.compile(
     r"(?i)(?:gpu|device|accelerator|chip|card)s?[ _-]*(?:h\b|hr|hour)|(?:per|/|_)[ _]*(?:gpu|device)"
 )
@@ -90,6 +90,7 @@ class _Found:
     seen: list[Seen] = field(default_factory=list)
     lists: dict[str, Imported] = field(default_factory=dict)
     unsold: dict[str, None] = field(default_factory=dict)
+    known: dict[_Quote, tuple[Shape | None, str, list[Offer]]] = field(default_factory=dict)
 
 
 def _prices_of(names: list[str]) -> list[str]:
@@ -128,7 +129,8 @@ def read(source: Source, asked: Asked) -> Reading:
     told_of(reading, list(found.lists.values()), found.seen, catalog)
     reading.understood["prices"] = "US dollars an hour, " + reading.understood.pop("price", "of a machine")
     if found.unsold:
-        device, price = next(((each.device, each.price) for each in found.seen if each.terms == "on_demand"),
+        device, price = next(((each.device, each.price) for each in found.seen
+                              if each.terms == "on_demand" and each.device in catalog.devices),
                              ("DEVICE", Decimal(2)))  # fmt: skip
         reading.note(f"the catalog has no such offer of {', '.join(list(found.unsold)[:12])}: it gets no price; plan "
                      f"solve --price '{device}=${price:.6g}/h' gives all offers of a device one")  # fmt: skip
@@ -136,8 +138,15 @@ def read(source: Source, asked: Asked) -> Reading:
 
 
 def _take(quote: _Quote, catalog: Catalog, found: _Found, reading: Reading, asked: Asked) -> bool:
-    shape = catalog.shapes.get(f"{quote.provider}/{quote.machine or quote.device}")
-    device = shape.device if shape else device_of(quote.device or quote.machine)
+    alike = replace(quote, price=Decimal(), day="", line=1)  # of what is sold alike the offers are looked for once
+    if alike not in found.known:
+        shape = _shape_of(quote, catalog)
+        provider = quote.provider or (shape.provider if shape else "")
+        device = shape.device if shape else device_of(quote.device or quote.machine)
+        offers = _offers_of(replace(quote, provider=provider), catalog, shape, device)
+        found.known[alike] = (shape, device, offers)
+    shape, device, offers = found.known[alike]
+    quote = replace(quote, provider=quote.provider or (shape.provider if shape else ""))
     count = shape.devices * shape.compute_share if shape else quote.count
     if not quote.of_device and (not count or not 0 < count <= 100_000):
         reading.skipped.add("no accelerator, or no count of them", quote.line)
@@ -146,7 +155,6 @@ def _take(quote: _Quote, catalog: Catalog, found: _Found, reading: Reading, aske
     name = device or printable(quote.device or quote.machine, 40)
     found.seen.append(Seen(device=name, price=each, terms=quote.terms or _OTHER_TERMS))
     source = f"file {PurePath(reading.source).name}"[:200]
-    offers = _offers_of(quote, catalog, shape, device)
     listed = found.lists.setdefault(quote.provider, Imported(
         file=reading.source, provider=quote.provider, copied=asked.today))  # fmt: skip
     for offer in offers:
@@ -165,6 +173,15 @@ def _take(quote: _Quote, catalog: Catalog, found: _Found, reading: Reading, aske
         where = f" in {printable(quote.region, 40)}" if quote.region else ""
         found.unsold[f"{name} at {printable(quote.provider, 40) or 'a provider that is not told'}{where}"] = None
     return True
+
+
+def _shape_of(quote: _Quote, catalog: Catalog) -> Shape | None:
+    """The machine that a row names; of a provider that is not told the only one that has such a machine."""
+    name = quote.machine or quote.device
+    found = [
+        shape for shape in catalog.shapes.values() if shape.name == name and quote.provider in ("", shape.provider)
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _offers_of(quote: _Quote, catalog: Catalog, shape: Shape | None, device: str) -> list[Offer]:
@@ -209,7 +226,8 @@ def _quotes(source: Source, reading: Reading, asked: Asked) -> Iterator[_Quote]:
     names = names or list(dict.fromkeys(name for record in records_of(source)[:20] for name in record))
     columns = _prices_of(names)
     roles = {**_ROLES, **{f"price {number}": (plain(name),) for number, name in enumerate(columns)}}
-    counted = "count" in places_of(names, roles)
+    places = places_of(names, roles)
+    alone = "count" not in places and "device" in places  # a price stands for one device
     rows = list(rows_of(source, roles, ("price 0",), reading.skipped) if separator and header_of(source)[0]
                 else records_by_role(source, roles, reading.skipped))  # fmt: skip
     marks = {f"price {number}": DecimalSign() for number in range(len(columns))}
@@ -219,13 +237,13 @@ def _quotes(source: Source, reading: Reading, asked: Asked) -> Iterator[_Quote]:
     signs, said = signs_of(source, marks, separator)
     if said:
         reading.understood["numbers"] = said
-    of_device = [bool(_OF_DEVICE.search(english(name))) or not counted for name in columns]
+    of_device = [bool(_OF_DEVICE.search(english(name))) or alone for name in columns]
     reading.understood["price"] = (
         "of one device"
         if all(of_device)
         else "as each column says"
         if any(of_device)
-        else "of all the devices that a row counts"
+        else "of a machine, with all its devices"
     )
     for line, row in rows:
         for number, name in enumerate(columns):
@@ -247,6 +265,7 @@ def _quoted(
     elif not row.get("device") and not row.get("machine"):
         reading.skipped.add("no device or machine", line)
     else:
+        price = price / 100 if re.search(r"(?i)(?:\b|_)cents?(?:\b|_)|¢", name) else price
         yield _Quote(price=price, of_device=of_device, device=row.get("device", ""), machine=row.get("machine", ""),
                      provider=_provider_of(row.get("provider", "")), region=row.get("region", ""),
                      count=number_of(row.get("count", "")), terms=_model_of(name, row.get("terms", "")), line=line,

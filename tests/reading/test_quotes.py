@@ -41,6 +41,8 @@ def sold(provider: str, device: str, model: str = "on_demand") -> dict[str, int]
     "device,provider,price per hour\nH100 SXM,lambda,2.50\n",
     "GPU;Anbieter;Preis pro Stunde (USD)\nH100 80GB SXM;Lambda Labs;2,50\n",
     "gpu_model,cloud,$/GPU-hr,$/hr (spot)\nH100,lambda,$2.50,\n",
+    "gpu,provider,price_cents_per_hour\nH100 SXM,lambda,250\n",
+    "Anbieter;GPU;Preis/Std. (USD)\nlambda;H100 SXM;2,50\n",
     '[{"gpu": "H100 SXM", "provider": "lambda", "price_per_hour": "$2.50/hr"}]',
 ])  # fmt: skip
 def test_a_price_of_a_device_is_that_of_every_machine_with_it(table: str, tmp_path: Path) -> None:
@@ -57,6 +59,13 @@ def test_a_count_makes_it_the_price_of_a_machine(tmp_path: Path) -> None:
     assert set(found.values()) == {44.0}
     assert all(":p5.48xlarge:on_demand" in offer for offer in found)
     assert {each.label: each.value for each in reading.look}["h100-sxm-80gb on demand, cheapest"] == 5.5
+
+
+def test_a_machine_alone_has_the_price_of_a_machine(tmp_path: Path) -> None:
+    rows = "p5.48xlarge,192,$44.00,us-east-1\nm5.large,2,$0.10,us-east-1\n"
+    reading = told(tmp_path, "Instance type,vCPU,On-Demand hourly cost,Region\n" + rows)
+    assert set(offers(reading).values()) == {44.0}
+    assert reading.skipped.reasons == {"no accelerator, or no count of them": (1, 3)}
 
 
 def test_what_nobody_sells_and_other_currencies_are_told(tmp_path: Path) -> None:
