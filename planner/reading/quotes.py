@@ -63,7 +63,7 @@ _PROVIDERS = {
     "lambdacloud": "lambda", "datacrunch": "verda", "vastai": "vast", "runpodio": "runpod",
 }  # fmt: skip
 _PLAIN = {"operatingSystem": "Linux", "tenancy": "Shared", "capacitystatus": "Used", "preInstalledSw": "NA"}
-_MOST_ROWS = 200_000
+_MOST_ROWS = 50_000
 _OTHER_TERMS = "on terms that the catalog does not have"
 
 
