@@ -63,6 +63,8 @@ _GERMAN = (  # parts of names, the longest first, as compounds have them: Eingab
     ("laenge", "length"), ("geraet", "device"), ("knoten", "node"), ("lange", "length"), ("gerat", "device"),
     ("datum", "date"), ("preis", "price"), ("zeit", "time"),
 )  # fmt: skip
+_MEANT = dict(_GERMAN)
+_PART = re.compile("|".join(_MEANT), re.IGNORECASE)
 _BELOW = ("input", "output")  # roles whose columns may lie in records of any name: attributes.gen_ai.usage.input_tokens
 SYMBOLS = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns"}
 
@@ -83,9 +85,7 @@ def plain(name: str) -> str:
 def english(name: str) -> str:
     """A name without accents, and with English for the German words in it: Eingabe-Tokens gives input-Tokens."""
     folded = name if name.isascii() else unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    for german, meant in _GERMAN:
-        folded = re.sub(german, meant, folded, flags=re.IGNORECASE)
-    return folded
+    return _PART.sub(lambda part: _MEANT[part.group().lower()], folded)
 
 
 def unit_of(name: str) -> float | None:

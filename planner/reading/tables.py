@@ -115,7 +115,8 @@ def rows_of(
         line = before + begin + 1
         if not any(cell.strip() for cell in cells):
             continue
-        again = places_of(cells, roles)
+        named = all(role in places for role in needed)  # else what came before were no names of columns
+        again = {} if named and set(header).isdisjoint(cells) else places_of(cells, roles)
         if all(role in again for role in needed) and 2 * len(again) >= len(places):  # a partition may be called gpu
             header, places = cells, again
         elif len(cells) != len(header):
