@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from planner.carriers import dataclass
 
@@ -82,6 +83,7 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
+@lru_cache(maxsize=4096)  # records have the same names, one after the other
 def english(name: str) -> str:
     """A name without accents, and with English for the German words in it: Eingabe-Tokens gives input-Tokens."""
     folded = name if name.isascii() else unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
