@@ -47,6 +47,7 @@ _ROLES = {
 }  # fmt: skip
 _MONEY = re.compile(r"(?i)price|cost|rate|usd|eur|gbp|[$€£]")
 _HOUR = re.compile(r"(?i)hour|stunde|\bstd\b|(?:\b|_|/)h(?:r|rs)?\b|_h$")
+_MEASURED = re.compile(r"(?i)throughput|latency|ttft|tpot|tokens?[ _]*(?:/|per)")
 _OF_DEVICE = re.compile(
     r"(?i)(?:gpu|device|accelerator|chip|card)s?[ _-]*(?:h\b|hr|hour)|(?:per|/|_)[ _]*(?:gpu|device)"
 )
@@ -110,8 +111,9 @@ def recognise(source: Source) -> Match:
              "a device or machine": bool({"device", "machine"} & set(places))}  # fmt: skip
     if not marks["a price per hour"]:
         return Match(score=0.2 * any(marks.values()), missing=("a price per hour",))
-    # machines with a provider are no machines of one's own; speeds with a price are measured points
-    return fit(marks, ceiling=0.92 if "provider" in places else 0.75 if names else 0.3)
+    if any(_MEASURED.search(name) for name in names):  # points that were measured, with what they cost
+        return fit(marks, ceiling=0.5)
+    return fit(marks, ceiling=0.92 if "provider" in places else 0.75)  # machines of one's own have no provider
 
 
 def read(source: Source, asked: Asked) -> Reading:

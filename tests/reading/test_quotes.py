@@ -77,6 +77,12 @@ def test_what_nobody_sells_and_other_currencies_are_told(tmp_path: Path) -> None
         told(tmp_path, "device,provider,price per hour (EUR)\nH100 SXM,lambda,2.50\n")
 
 
+def test_measured_points_with_a_price_are_no_price_list(tmp_path: Path) -> None:
+    (tmp_path / "points.csv").write_text("provider,model,gpu,concurrency,ttft_ms,output tokens/s,price per hour\n"
+                                         "aws,llama-3.1-8b,H100,8,80,900,6.88\n")  # fmt: skip
+    assert read(Source(tmp_path / "points.csv")).kind == "bench-table"
+
+
 def test_instance_types_of_lambda(tmp_path: Path) -> None:
     kind = {"name": "gpu_8x_h100_sxm5", "gpu_description": "H100 (80 GB SXM5)", "price_cents_per_hour": 2000,
             "specs": {"gpus": 8}}  # fmt: skip
