@@ -176,10 +176,10 @@ def told_of(reading: Reading, nodes: list[Node]) -> None:
             if shape.kind != "onprem" and not machine:
                 reading.note(f"{count} × {devices} {device}: no plain box of the catalog; taken as {shape.id}")
             continue
-        if not device_name:
+        if not device_name and not device:
             reading.note(f"{count} × {devices} devices without a name: --accelerator says which they are")
             continue
-        what = f"{count} × {devices} {printable(device_name)}"
+        what = f"{count} × {devices} {printable(device_name) or device}"
         why = "the catalog has the device, but no such shape" if device else "not in the catalog"
         reading.note(f"{what}: {why}; {_nearest(catalog, node, device)}")
     for device, count in found.most_common(20):

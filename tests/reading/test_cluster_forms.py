@@ -529,6 +529,13 @@ def test_devices_without_a_name_are_asked_for(tmp_path: Path) -> None:
     assert any("--accelerator says which" in note for note in read(Source(tmp_path / "n")).notes)
 
 
+def test_a_machine_with_a_device_less_is_told_with_its_nearest(tmp_path: Path) -> None:
+    one = node("x", "", 8, free=7, labels={"node.kubernetes.io/instance-type": "p5.48xlarge"})
+    (tmp_path / "n").write_text(nodes(one))
+    (note,) = [each for each in read(Source(tmp_path / "n")).notes if each.startswith("1 × 7")]
+    assert "h100-sxm-80gb: the catalog has the device" in note
+
+
 def test_jobs_of_slurm_written_anew_by_commas(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text("JobIDRaw,Start,End,ElapsedRaw,State,AllocTRES\n"
