@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 
@@ -123,7 +124,8 @@ def read_sglang_log(source: Source, asked: Asked) -> Reading:
         ranks.update(_RANK.findall(text))
         at = _AT.match(text)
         if at:
-            times.append(iso_seconds(at.group(1), zone_of("")))
+            with contextlib.suppress(ValueError, OverflowError):  # a damaged time covers none
+                times.append(iso_seconds(at.group(1), zone_of("")))
         if prefill:
             fresh, cached = fresh + int(prefill.group(1)), cached + int(prefill.group(2))
         elif decode:

@@ -356,3 +356,9 @@ def test_a_table_with_decimal_commas_is_not_taken_tenfold(tmp_path: Path) -> Non
     path.write_text(f"t;prompt_throughput;gen_throughput;running;waiting;kv_cache_pct\n{rows}\n")
     with pytest.raises(InputError):
         read(Source(path))
+
+
+def test_a_damaged_time_of_a_log_of_sglang_covers_nothing(tmp_path: Path) -> None:
+    line = "[2026-03-01 10:{}:00 TP0] Prefill batch. #new-seq: 1, #new-token: 10, #cached-token: 0, #queue-req: 0\n"
+    reading = reading_of(tmp_path, "server_args=ServerArgs(model_path='m')\n" + line.format("00") + line.format("99"))
+    assert reading.taken == 2
