@@ -450,7 +450,7 @@ def assumptions(document: PlanDocument) -> str:
         if row["run"] and row["run"]["modelled"] and not follows(row)
     ]
     share, scale, name = max(lost, default=(0.0, 0.0, ""))
-    parts = [(scale, "what whole runs lose over several hosts"), (share - scale, "failures as at Llama 3 405B")]
-    told = [f"{100 * part:.0f} % for {what}" for part, what in parts if part >= 0.005]
-    most = f"; of {name}'s time {' and '.join(told)}" if share >= 0.01 and told else ""
+    parts = [("running on several hosts", scale), ("failures as Llama 3's", share - scale)]
+    told = [f"{what} {100 * part:.0f} %" for what, part in parts if part >= 0.005]
+    most = f"; of {name}'s time {', '.join(told)}" if share >= 0.01 and told else ""
     return f"{counted(count, 'assumption')}{most}"
