@@ -15,7 +15,7 @@ def find_device(catalog: Catalog, name: str) -> Device:
     """The device of an id or alias; capitals do not matter."""
     known = catalog.aliases.get(name.lower())
     if known is None:
-        raise _unknown("device", name, catalog.aliases)
+        raise _unknown("device", name, catalog.aliases, "plan catalog list shows every device")
     return catalog.devices[known]
 
 
@@ -31,13 +31,29 @@ def _no_shape(catalog: Catalog, name: str) -> InputError:
     """That there is no such machine; the machines of a device, those that one owns first, where that is named."""
     devices = {device.id for device in match_devices(catalog, name)}
     made = [one for one in catalog.shapes.values() if one.device in devices]
+    if "*" in name and (meant := _meant(catalog, name)):
+        more = f" and {len(meant) - 4} more" if len(meant) > 4 else ""
+        message = f"'{name}' is a pattern, and what is asked for is one machine"
+        hint = f"write one of them: {', '.join(meant[:4])}{more}"
+        return InputError(Problem(reference="unknown-shape", message=message, hint=hint))
+    if devices and not made:
+        hint = "that is a device of which the catalog has no machine: shapes/onprem.yaml of one of your own adds it"
+        return InputError(Problem(reference="unknown-shape", message=f"there is no shape '{name}'", hint=hint))
     if not made:
-        return _unknown("shape", name, catalog.shapes)
+        return _unknown("shape", name, catalog.shapes, "plan catalog show DEVICE lists the machines of a device")
     made.sort(key=lambda one: (one.provider != "onprem", one.id))
     names = [one.id.removeprefix("onprem/") for one in made]
     more = f" and {len(names) - 4} more (plan catalog show {made[0].device})" if len(names) > 4 else ""
     hint = f"that is a device: machines of it are {', '.join(names[:4])}{more}"
     return InputError(Problem(reference="unknown-shape", message=f"there is no shape '{name}'", hint=hint))
+
+
+def _meant(catalog: Catalog, pattern: str) -> list[str]:
+    """Machines that a pattern covers, those that one owns first, without the word for that."""
+    low = pattern.lower()
+    made = [one for one in catalog.shapes.values() if fnmatchcase(one.id, low) or fnmatchcase(one.id, f"onprem/{low}")]
+    made.sort(key=lambda one: (one.provider != "onprem", one.id))
+    return [one.id.removeprefix("onprem/") for one in made]
 
 
 def match_devices(catalog: Catalog, pattern: str) -> list[Device]:
@@ -109,11 +125,11 @@ def _other_thing(catalog: Catalog, name: str) -> tuple[str, str]:
     return "", ""
 
 
-def _unknown(noun: str, name: str, known: Iterable[str]) -> InputError:
+def _unknown(noun: str, name: str, known: Iterable[str], else_hint: str) -> InputError:
     from difflib import get_close_matches
 
     low, names = name.lower(), list(known)
     longer = [one for one in names if low.startswith(f"{one.rpartition('/')[2]}-")]  # dgx-h100-80gb: dgx-h100
     near = list(dict.fromkeys([*longer, *get_close_matches(low, names, n=3, cutoff=0.5)]))[:3]
-    hint = "did you mean " + " or ".join(near) + "?" if near else f"plan catalog list shows every {noun}"
+    hint = "did you mean " + " or ".join(near) + "?" if near else else_hint
     return InputError(Problem(reference=f"unknown-{noun}", message=f"there is no {noun} '{name}'", hint=hint))

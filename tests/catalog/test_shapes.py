@@ -211,6 +211,36 @@ def test_flat_slices_close_on_full_axes(catalog: Catalog) -> None:
         assert flat[256].wraparound == (True, True)
 
 
+def test_what_people_own_can_be_named(catalog: Catalog) -> None:
+    """Macs, cards of desks and boards of H20 had measurements and no machine: `hardware.owned` refused their names."""
+    used = {name for name, device in catalog.devices.items() if device.uses}
+    without = used - {shape.device for shape in catalog.shapes.values()}
+    assert without == {"mi455x", "rubin-sxm", "trainium3"}  # announced, and rented out by one cloud
+    for device in catalog.devices.values():
+        if device.vendor == "apple":
+            assert find_shape(catalog, f"{device.id}-x1").devices == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "hint"),
+    [
+        ("dgx-*", "'dgx-*' is a pattern, and what is asked for is one machine", "dgx-a100-40gb and 6 more"),
+        ("groq-lpu-v1", "there is no shape 'groq-lpu-v1'", "of which the catalog has no machine: shapes/onprem.yaml"),
+        ("m4-max", "there is no shape 'm4-max'", "that is a device: machines of it are m4-max-128gb-x1"),
+        ("my-own-tower", "there is no shape 'my-own-tower'", "plan catalog show DEVICE lists the machines of a device"),
+    ],
+)
+def test_a_machine_that_is_not_there_is_told_with_those_that_are(
+    catalog: Catalog, name: str, message: str, hint: str
+) -> None:
+    """A Mac was answered with "did you mean gcp/a2-ultragpu-2g", others with a list in which no such machine is."""
+    with pytest.raises(InputError) as caught:
+        find_shape(catalog, name)
+    (problem,) = caught.value.problems
+    assert (problem.reference, problem.message) == ("unknown-shape", message)
+    assert hint in problem.hint
+
+
 def test_between_slices(catalog: Catalog) -> None:
     assert catalog.shapes["gcp/tpu-v5p-128"].inter_node_bytes_per_s_per_device == 50 * GBIT
     assert catalog.shapes["gcp/tpu-v5p-12288"].max_shapes_per_job == 3
