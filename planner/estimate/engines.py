@@ -34,6 +34,7 @@ class EngineRules:
     source: str
     narrow_sums: bool = False  # products are added up at 16 bits
     vendors: tuple[str, ...] = ()  # whose devices it runs on; () = not known to be fewer than all
+    but: tuple[tuple[str, str], ...] = ()  # vendors and kinds of devices of theirs on which it does not
     formats: tuple[str, ...] = ()  # of weights that it serves; () = all but files of llama.cpp
 
 
@@ -68,8 +69,9 @@ ENGINES: Mapping[str, EngineRules] = MappingProxyType(
                         source="static batches of the size that is asked for; assumed as above"),
             EngineRules(name="llama.cpp", max_num_seqs=256, max_batched_tokens=2048, memory_fraction=0.99,
                         fraction="local", narrow_sums=True, formats=_FILES,
-                        vendors=("nvidia", "amd", "apple", "intel", "huawei"),
-                        source="ggml-org/llama.cpp: common/common.h (n_batch), src/llama-model.cpp (host input)"),
+                        vendors=("nvidia", "amd", "apple", "intel", "huawei"), but=(("intel", "npu"),),
+                        source="ggml-org/llama.cpp: common/common.h (n_batch), src/llama-model.cpp (host input); "
+                        "README.md, supported backends (SYCL: GPUs of Intel)"),
             EngineRules(name="jetstream", max_num_seqs=256, max_batched_tokens=8192, memory_fraction=0.9,
                         fraction="of_device", vendors=("google", "nvidia"), formats=(*_PLAIN, "int4", "fp8"),
                         source="assumed as vLLM: JetStream runs the slots asked for"),
@@ -100,6 +102,24 @@ _OTHER_NAMES = MappingProxyType(
     {"tensorrt-llm": "trt-llm", "trtllm": "trt-llm", "llamacpp": "llama.cpp", "llama-cpp": "llama.cpp", "sgl": "sglang",
      "ft": "fastertransformer"}
 )  # fmt: skip
+
+
+def runs_on(rules: EngineRules, vendor: str, kind: str) -> bool:
+    """Whether an engine runs on a vendor's devices of a kind, as far as is known.
+
+    Parameters
+    ----------
+    rules
+        The engine.
+    vendor, kind
+        Of the device.
+
+    Examples
+    --------
+    >>> runs_on(ENGINES["llama.cpp"], "intel", "gpu"), runs_on(ENGINES["llama.cpp"], "intel", "npu")
+    (True, False)
+    """
+    return (not rules.vendors or vendor in rules.vendors) and (vendor, kind) not in rules.but
 
 
 def engine_rules(name: str | None) -> EngineRules | None:

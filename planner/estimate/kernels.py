@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from planner.catalog.model import Device
-from planner.estimate.engines import ENGINES, EngineRules, engine_rules
+from planner.estimate.engines import ENGINES, EngineRules, engine_rules, runs_on
 from planner.estimate.serving_tiers import fleet_engine
 from planner.scenario.schema import ServingFleet
 
@@ -27,6 +27,17 @@ LISTED_TPUS: Mapping[str, frozenset[str]] = MappingProxyType(
     {"vllm": frozenset({"tpu-v3", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "tpu-v7x"})}
 )
 EXPERIMENTAL_TPUS: Mapping[str, frozenset[str]] = MappingProxyType({"vllm": frozenset({"tpu-v3", "tpu-v4", "tpu-v5p"})})
+# by vendors and kinds of devices, the plugins by which vLLM runs on them, each with releases and options of its own:
+# docs.vllm.ai/projects/gaudi, docs.vllm.ai/projects/vllm-metal, read on 2026-11-29; of others recalled
+PLUGINS: Mapping[tuple[str, str], str] = MappingProxyType(
+    {
+        ("intel", "npu"): "vllm-gaudi",
+        ("apple", "gpu"): "vllm-metal",
+        ("aws", "npu"): "vllm-neuron",
+        ("huawei", "npu"): "vllm-ascend",
+    }
+)
+EXPORTED_KINDS = frozenset({"gpu", "tpu"})  # of devices, on which what `plan export` writes for runs
 TPU_HOST_CHIPS = 8  # of the largest slices of one host (v5e, v6e)
 ONE_HOST_ENGINES = frozenset({"vllm", "sglang"})  # whose TPU servers were read to be of one host
 # from which engines serve 8-bit floats, as weights alone where there are no 8-bit units; read on 2026-11-21 in
@@ -55,9 +66,10 @@ def not_run(fleet: ServingFleet, device: Device, shape_devices: int = 1) -> str:
     if rules is None or fleet.tier == "measured" or fleet.throughput_tokens_per_s_per_device is not None:
         return ""
     known = {vendor for one in ENGINES.values() for vendor in one.vendors}
-    if rules.vendors and device.vendor in known - {*rules.vendors}:
-        able = [one.name for one in ENGINES.values() if not one.vendors or device.vendor in one.vendors]
-        return f"{device.id}: {rules.name} does not run on devices of {device.vendor}; {', '.join(able)} may"
+    if device.vendor in known and not runs_on(rules, device.vendor, device.kind):
+        able = [one.name for one in ENGINES.values() if runs_on(one, device.vendor, device.kind)]
+        what = f"devices of {device.vendor}" if device.vendor not in rules.vendors else "it"
+        return f"{device.id}: {rules.name} does not run on {what}; {', '.join(able)} may"
     if left_behind(rules.name, device.family):
         return (
             f"{device.id}: {rules.name} runs from compute capability {LEAST_CAPABILITY[rules.name]} on, and this has "
@@ -84,6 +96,17 @@ def left_behind(engine: str, family: str) -> bool:
     """Whether the newest release of an engine of ENGINES runs on no device of a family of NVIDIA's any more."""
     least = LEAST_CAPABILITY.get(engine, 0.0)
     return OLD_CAPABILITY.get(family, least) < least
+
+
+def not_exported(fleet: ServingFleet, device: Device) -> str:
+    """Why no command line is written for a fleet's engine on a device; "" where one is, or something else is why."""
+    engine = fleet_engine(fleet)
+    if engine == "llama.cpp":
+        return ""
+    plugin = PLUGINS.get((device.vendor, device.kind), "")
+    if plugin and engine == "vllm":
+        return f"vllm runs there by its plugin {plugin}, which plan export writes no command line for"
+    return "" if device.kind in EXPORTED_KINDS else "no program that plan export writes for runs there"
 
 
 def is_experimental(fleet: ServingFleet, device: Device) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.equations.serving_memory import LOCAL_STEP_TOKENS
-from planner.estimate.engines import ENGINES, no_split
+from planner.estimate.engines import ENGINES, no_split, runs_on
 from planner.estimate.serving_step import sequence_cache_bytes
 from planner.export import engine
 from planner.export.command import Argument, Expand, command_line
@@ -51,7 +51,7 @@ def _demand(launch: ServingLaunch) -> None:
     """Refuse what it does not do."""
     fleet, layout, machine = launch.fleet, launch.layout, launch.machine
     rules = ENGINES["llama.cpp"]
-    if machine.vendor not in rules.vendors:
+    if not runs_on(rules, machine.vendor, machine.device_kind):
         raise NotExpressible(f"llama.cpp has no backend for {machine.device}")
     if machine.shape_kind == "share":
         raise NotExpressible(f"{machine.shape_name} is a share of a device, of which engines have no notion")

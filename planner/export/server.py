@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from planner.carriers import dataclass
-from planner.estimate.kernels import TPU_HOST_CHIPS
+from planner.estimate.kernels import EXPORTED_KINDS, PLUGINS, TPU_HOST_CHIPS
 from planner.export import engine
 from planner.export.command import Argument, Expand, command_line
 from planner.export.header import Blank, Target, demand
@@ -180,7 +180,10 @@ def serving(launch: Launch) -> ServingLaunch:
         It has no model, or runs on a device that no engine of these formats supports.
     """
     assert isinstance(launch, ServingLaunch)
-    if launch.machine.device_kind not in ("gpu", "tpu"):
+    plugin = PLUGINS.get((launch.machine.vendor, launch.machine.device_kind))
+    if plugin is not None:
+        raise NotExpressible(f"vLLM runs on {launch.machine.device} by its plugin {plugin}, which is not exported")
+    if launch.machine.device_kind not in EXPORTED_KINDS:
         raise NotExpressible(f"vLLM and SGLang do not run on {launch.machine.device}")
     if launch.machine.device_kind == "tpu" and launch.machine.devices_per_node > TPU_HOST_CHIPS:
         raise NotExpressible(

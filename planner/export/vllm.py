@@ -30,6 +30,8 @@ TPU_NOTE = f"on TPUs vLLM is the package vllm-tpu, whose newest release is {TPU_
 # the project's own image of a release for ROCm has the same tag; what pip installs by that name is for CUDA
 ROCM_IMAGE = f"vllm/vllm-openai-rocm:v{VLLM.version}"
 ROCM_NOTE = f"on AMD devices vLLM is its build for ROCm: the image {ROCM_IMAGE}; pip install vllm is that for CUDA"
+# docs/getting_started/installation/gpu.xpu.inc.md of vllm-project/vllm, read on 2026-11-29
+XPU_NOTE = "on GPUs of Intel vLLM is its build for XPU, from wheels of its own; pip install vllm is that for CUDA"
 ONLINE = {"fp8": "fp8", "fp8-block": "fp8_per_block"}  # quantised from a 16-bit checkpoint while it loads
 CACHES = {"bf16": "bfloat16", "fp16": "float16", "fp8": "fp8", "nvfp4": "nvfp4",
           "int8": "int8_per_token_head", "int4": "int4_per_token_head"}  # fmt: skip
@@ -82,6 +84,8 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
         image, package, own = f"vllm/vllm-tpu:v{TPU_VERSION}", f"vllm-tpu=={TPU_VERSION}", [TPU_NOTE]
     if amd:
         image, package, own = ROCM_IMAGE, "", [ROCM_NOTE]
+    if launch.machine.vendor == "intel":
+        package, own = "", [XPU_NOTE]
     return Server(
         target=VLLM,
         words=("vllm", "serve", model),

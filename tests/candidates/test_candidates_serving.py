@@ -340,6 +340,7 @@ def test_engines_have_no_8_bit_floats_on_old_devices(family: str, engine: str, a
         ("amd", "vllm", "fp16", ""),
         ("google", "vllm", "fp16", ""),
         ("aws", "neuron", "bf16", ""),
+        ("intel", "llama.cpp", "q4_k_m", ""),
     ],
 )
 def test_an_engine_refuses_by_name_what_it_does_not_run(vendor: str, engine: str, weights: str, said: str) -> None:
@@ -349,6 +350,19 @@ def test_an_engine_refuses_by_name_what_it_does_not_run(vendor: str, engine: str
     assert (len(found) > 0) == (not said)
     notes = [one.nearest for one in ledger if one.reason == "not-run"]
     assert notes == ([f"plain: {said}"] if said else [])
+
+
+def test_llama_cpp_runs_on_gpus_of_intel_and_not_on_gaudi() -> None:
+    """Four-bit files were planned on Gaudi 3, for which llama.cpp has no backend."""
+    asked = {
+        name: value for name, value in fleet(model="llama-3.2-1b", weights="q4_k_m").items() if name != "throughput"
+    }
+    asked |= {"engine": "llama.cpp", "estimator": "rule"}
+    found, ledger = table(scenario([], [asked]), catalog([device(vendor="intel", kind="npu")]))
+    assert len(found) == 0
+    assert [one.nearest for one in ledger if one.reason == "not-run"] == [
+        "plain: llama.cpp does not run on it; vllm, sglang may"
+    ]
 
 
 @pytest.mark.parametrize(("family", "listed", "experimental"), [

@@ -59,6 +59,33 @@ def test_every_shipped_plan_is_launched_or_said_not_to_be(
     assert unlaunched == set(UNLAUNCHED)
 
 
+@pytest.mark.parametrize(
+    ("shape", "engine", "said", "able"),
+    [
+        ("gaudi3-x8", "vllm", "vllm runs there by its plugin vllm-gaudi, which", set()),
+        ("m2-ultra-192gb-x1", "vllm", "vllm runs there by its plugin vllm-metal, which", {"llama.cpp"}),
+        ("m2-ultra-192gb-x1", "llama.cpp", "", {"llama.cpp"}),
+        ("sn40l-x16", None, "no program that plan export writes for runs there", set()),
+        ("arc-pro-b60-x1", "vllm", "", {"vllm", "sglang", "llama.cpp"}),
+    ],
+)
+def test_a_fleet_that_nothing_launches_is_told_with_the_plan(
+    shape: str, engine: str | None, said: str, able: set[str]
+) -> None:
+    """Nothing was said; only plan export did, that vLLM did not run where it had just been planned."""
+    asked = {"name": "chat", "model": "llama-3.1-8b", "qpm": 1, "input_tokens": 300, "output_tokens": 50}
+    hardware = {"exclude": ["*"], "owned": [{"shape": shape, "count": 1, "price": "$1/h"}]}
+    plan = api.solve(scenario(serving=[asked | ({"engine": engine} if engine else {})], hardware=hardware))
+    (row,) = plan.document["workloads"][0]["allocations"]
+    warned = [text for text in plan.document["warnings"] if text.startswith(f"chat on {row['device']}: ")]
+    assert any(said in text for text in warned) if said else not any("plan export" in text for text in warned)
+    (launch,) = launches_of(plan.document, load_catalog(), command="")
+    assert follow(launch) == able
+    (refusal,) = export("vllm", [launch]).refusals or [None]
+    if refusal and "plugin" in said:
+        assert re.fullmatch(r"vLLM runs on [a-z0-9-]+ by its plugin vllm-[a-z]+, which is not exported", refusal.reason)
+
+
 def test_a_dozen_others(dozen: list[Launch]) -> None:
     able = {launch.stem: follow(launch) for launch in dozen}
     assert {name for name, formats in able.items() if not formats} == {"13b-fsdp"}  # tp, ZeRO-3

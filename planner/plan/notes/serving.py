@@ -11,7 +11,7 @@ import numpy as np
 from planner.candidates.offers import OWNED
 from planner.candidates.serving import ServingQuestion
 from planner.estimate.engines import DEFAULT_ENGINE, ENGINES, engine_rules
-from planner.estimate.kernels import is_experimental
+from planner.estimate.kernels import is_experimental, not_exported
 from planner.estimate.published import published_rate
 from planner.estimate.resolve_run import DEFAULT_MTBF_PER_DEVICE_S
 from planner.estimate.resolve_serving import LONGEST_SPREADS, speculation_of
@@ -206,6 +206,8 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
                 f"{fleet.name} on {name}: {fleet_engine(fleet)} calls its own support of it experimental; try it "
                 f"before you rent, or leave it out: hardware.deny: [{name}]"
             )
+        if name in devices and (why := not_exported(fleet, devices[name])):
+            yield f"{fleet.name} on {name}: {why}"
     yield from _held_for_errors(fleet, cast("list[ServingAllocation]", rows))
     yield from _outages(question, rows)
     for row in rows:
