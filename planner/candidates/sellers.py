@@ -49,7 +49,7 @@ def with_promise(judged: Sequence[Judged], hardware: Hardware, catalog: Catalog)
     if hardware.kinds is not None:
         wanted = set(hardware.kinds)
         return [
-            (offer, reason or ("" if _own(offer) or kinds.get(offer.provider, "") in wanted else "kind"))
+            (offer, reason or ("" if is_brought(offer) or kinds.get(offer.provider, "") in wanted else "kind"))
             for offer, reason in judged
         ]
     alone = only_sellers(judged, hardware, catalog)
@@ -88,12 +88,12 @@ def only_sellers(judged: Iterable[Judged], hardware: Hardware, catalog: Catalog)
 def _unasked(offer: Offer, hardware: Hardware, catalog: Catalog) -> bool:
     """Whether an offer is of a marketplace that the scenario does not name."""
     seller = catalog.providers.get(offer.provider)
-    if seller is None or seller.kind != MARKETPLACE or _own(offer):
+    if seller is None or seller.kind != MARKETPLACE or is_brought(offer):
         return False
     return not any(pattern != "*" and provider_matches(offer.provider, pattern) for pattern in hardware.providers)
 
 
-def _own(offer: Offer) -> bool:
+def is_brought(offer: Offer) -> bool:
     """Whether the user brought the offer: a contract, a table of rates, or a price that was negotiated."""
     return is_own_contract(offer) or offer.provider == GIVEN or offer.provenance.status == "user"
 

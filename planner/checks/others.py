@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from planner.plan.model.workloads import Allocation, Alternative, ServingAlternative, TrainingAlternative, Workload
 
 MOST = 8
-_CHOICES = {"hardware.allow", "hardware.regions", "hardware.pricing"}
+_CHOICES = {f"hardware.{name}" for name in ("allow", "regions", "providers", "kinds", "pricing")}
 _KEPT = re.compile(
     r"training\[\d+\]\.(precision|recompute|sharding|optimizer|offload|lora)"
     r"|serving\[\d+\]\.(weights|kv_cache|qpm|requests|users|slo\.(ttft|tpot)_p(50|95|99))"
@@ -287,7 +287,8 @@ def _conflict(told: Infeasible, names: set[str], scenario: Scenario) -> Iterator
     for name in members:
         if name not in names | movable | _keys(scenario):
             yield Finding("wrong-way-out", f"{name}: the scenario has no such limit")
-    chosen = {f"hardware.{name}" for name in ("allow", "regions") if getattr(scenario.hardware, name) != ("*",)}
+    wide = {"allow": ("*",), "regions": ("*",), "providers": ("*",), "kinds": None}
+    chosen = {f"hardware.{name}" for name, every in wide.items() if getattr(scenario.hardware, name) != every}
     tried = [one["limit"] for one in told["ways_out"] if not (one["to"] and _KEPT.fullmatch(one["limit"]))]
     moved = [name for name in tried if name not in _CHOICES]
     wanted = [name for name in members or dict.fromkeys(moved) if name in movable - _CHOICES]
@@ -331,6 +332,8 @@ def _values(scenario: Scenario) -> dict[str, tuple[str, int]]:
         **scenario.limits.whole,
         "hardware.allow": ("choices", len(hardware.allow)),
         "hardware.regions": ("choices", len(hardware.regions)),
+        "hardware.providers": ("choices", len(hardware.providers)),
+        "hardware.kinds": ("choices", len(hardware.kinds or ())),
         "hardware.pricing": ("choices", len(hardware.pricing)),
     }
     for index, job in enumerate(scenario.training):

@@ -17,7 +17,7 @@ from planner.analysis.why.settings import in_words, stated_limits, written
 from planner.analysis.why.widen import least_that_works, load_of, rounded_up_us, wider_choices
 from planner.api import sessions
 from planner.catalog.load import load_catalog
-from planner.catalog.model import Catalog
+from planner.catalog.model import Catalog, Provider
 from planner.errors import InputError
 from planner.optimize.limited import Asker
 from planner.optimize.solve import Solution
@@ -27,7 +27,7 @@ from planner.scenario.load import load_scenario, with_settings
 from planner.scenario.schema import Scenario
 from tests.tiers import cases
 from tests.verified import follow_schema
-from tests.worlds import GIB, PEAK_FLOP_PER_S, catalog, device, fleet, job, offer, scenario, shape
+from tests.worlds import GIB, PEAK_FLOP_PER_S, SEEN, catalog, device, fleet, job, offer, scenario, shape
 
 Document = dict[str, Any]
 DAY_S = 86_400
@@ -698,6 +698,40 @@ def test_what_is_owned_stands_beside_a_wider_choice() -> None:
     (way,) = [one for one in document["infeasible"]["ways_out"] if one["limit"] == "hardware.allow"]
     assert way["setting"] == 'hardware.allow=["plain", "third"]'
     assert way["cost_microusd"] == cost_of(asked, world, way["setting"])
+    assert [one.message for one in api.verify(document, world) if one.severity == "error"] == []
+
+
+@pytest.mark.parametrize(
+    ("hardware", "limit", "setting"),
+    [
+        ({"providers": ["north"]}, "hardware.providers", 'hardware.providers=["north", "south"]'),
+        ({"providers": ["south"], "exclude": ["south"]}, "hardware.providers",
+         'hardware.providers=["south", "west"]'),
+        ({"kinds": ["hyperscaler"]}, "hardware.kinds", 'hardware.kinds=["hyperscaler", "cloud"]'),
+        ({"kinds": ["hyperscaler", "cloud"], "providers": ["bazaar"]}, "hardware.kinds",
+         'hardware.kinds=["hyperscaler", "cloud", "marketplace"]'),
+    ],
+)  # fmt: skip
+def test_another_seller_is_a_way_out(hardware: Document, limit: str, setting: str) -> None:
+    """Of devices and regions wider choices were tried; who may buy from one cloud alone was told that there is none."""
+    sellers = {"north": "hyperscaler", "south": "cloud", "west": "cloud", "bazaar": "marketplace"}
+    small = device("small", memory_bytes=2 * GIB)
+    world = catalog(
+        [device(), small],
+        [shape("north/small", device="small"), *(shape(f"{name}/one") for name in ("south", "west", "bazaar"))],
+        [
+            offer(name, price, provenance=replace(SEEN, status="seen"))
+            for name, price in (("north/small", 1.0), ("south/one", 2.0), ("west/one", 3.0), ("bazaar/one", 1.0))
+        ],
+    )
+    known: Document = {"capacity": "", "billing_step_s": None, "minimum_s": None, "provenance": SEEN}
+    world = replace(world, providers={name: Provider(id=name, kind=kind, **known) for name, kind in sellers.items()})
+    asked = scenario([job("train", deadline="4000 s")], hardware=hardware)
+    document = solved(asked, world)
+    assert document["infeasible"] is not None
+    ways = {way["limit"]: way for way in document["infeasible"]["ways_out"] if way["setting"]}
+    assert ways[limit]["setting"] == setting
+    assert ways[limit]["cost_microusd"] == cost_of(asked, world, setting)
     assert [one.message for one in api.verify(document, world) if one.severity == "error"] == []
 
 

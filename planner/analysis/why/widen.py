@@ -1,7 +1,7 @@
-"""Ways out by a wider choice: another device, or region, beside those that are allowed; by less load, or in memory.
+"""Ways out by a wider choice: another device, region, or seller beside those allowed; by less load, or in memory.
 
-One search with the choice wide open; then, for each further device or region, the columns of those allowed and of it
-are solved. The cheapest that gives a plan is told; when no single one does, whether all of them together would.
+One search with the choice wide open; then, for each further one, the columns of those allowed and of it are solved. The
+cheapest that gives a plan is told; when no single one does, whether all of them together would.
 
 A fleet that contradicts a limit is asked for less: as much as all other limits carry.
 
@@ -29,12 +29,17 @@ from planner.candidates.offers import Site
 from planner.candidates.program import Program, restrict
 from planner.candidates.prune import prune
 from planner.candidates.search import Candidates
+from planner.candidates.sellers import is_brought
 from planner.candidates.serving_question import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
+from planner.catalog.given import GIVEN
 from planner.catalog.load import device_matches
+from planner.catalog.model import Catalog
+from planner.catalog.names import provider_matches
 from planner.catalog.regions import region_matches
 from planner.errors import InputError
 from planner.estimate.engines import ONE_MACHINE_ENGINES
+from planner.estimate.market import is_own_contract
 from planner.estimate.serving_formats import FORMATS
 from planner.estimate.serving_tiers import fleet_engine
 from planner.optimize.limited import Asker
@@ -68,6 +73,16 @@ class _Load(NamedTuple):
     per: str
 
 
+class _Choice(NamedTuple):
+    """A list of the scenario that may be wider."""
+
+    name: str
+    stated: tuple[str, ...]
+    every: tuple[str, ...]  # what it says where it is as wide as it gets
+    key: Callable[[Site, Catalog], str]  # of an offer; "" where it may be used whatever the list says
+    matches: Callable[[Site, Catalog, str], bool]
+
+
 class _Texts(NamedTuple):
     """A change as people read it: what is moved, how, from what, to what, and by how much."""
 
@@ -79,22 +94,33 @@ class _Texts(NamedTuple):
 
 
 def wider_choices(scenario: Scenario, search: Search, asker: Asker) -> Iterator[WayOut]:
-    """At most one way out for hardware.allow and one for hardware.regions.
+    """At most one way out for each list that says what may be used: devices, regions, providers and kinds of them.
 
     Parameters
     ----------
     scenario
-        Says which devices and regions are allowed; where all are, there is no wider choice.
+        Says which are allowed; where all are, there is no wider choice.
     search
         Enumerates a scenario with the same catalog.
     asker
         How programs are solved.
     """
-    hardware = scenario.hardware
-    if hardware.allow != ("*",):
-        yield from _wider(scenario, "hardware.allow", hardware.allow, device_of, allowed, search, asker)
-    if hardware.regions != ("*",):
-        yield from _wider(scenario, "hardware.regions", hardware.regions, _region_of, in_regions, search, asker)
+    for choice in _lists(scenario):
+        if choice.stated != choice.every:
+            yield from _wider(scenario, choice, search, asker)
+
+
+def _lists(scenario: Scenario) -> Iterator[_Choice]:
+    """What a scenario may use, by devices, places and sellers."""
+    hardware, all_of_them = scenario.hardware, (EVERY,)
+    yield _Choice("hardware.allow", hardware.allow, all_of_them, _device_of, _allowed)
+    yield _Choice("hardware.regions", hardware.regions, all_of_them, _region_of, _in_regions)
+    if EVERY not in hardware.exclude:  # else nothing is rented, whoever is named
+        yield _Choice("hardware.providers", hardware.providers, all_of_them, _provider_of, _of_providers)
+    if hardware.kinds is not None:
+        few = {"hyperscaler", "cloud"}.difference(hardware.kinds)  # marketplaces promise nothing: they come last
+        wide = dict.fromkeys((*hardware.kinds, "hyperscaler", "cloud", *(() if few else ("marketplace",))))
+        yield _Choice("hardware.kinds", hardware.kinds, tuple(wide), _kind_of, _of_kinds)
 
 
 def in_another_form(candidates: Candidates, search: Search, asker: Asker) -> Iterator[WayOut]:
@@ -408,28 +434,55 @@ def allowed(site: Site, pattern: str) -> bool:
     return device_matches(site.device, pattern)
 
 
-def _region_of(site: Site) -> str:
-    return site.offer.region
-
-
 def in_regions(site: Site, pattern: str) -> bool:
     """Whether a pattern of hardware.regions has the place of an offer."""
     return region_matches(site.offer, pattern)
 
 
-def _wider(
-    scenario: Scenario,
-    name: str,
-    stated: tuple[str, ...],
-    key: Callable[[Site], str],
-    matches: Callable[[Site, str], bool],
-    search: Search,
-    asker: Asker,
-) -> Iterator[WayOut]:
-    wide, asker = search(with_settings(scenario, [f'{name}="*"'])), replace(asker, exact=True)
-    keys = column_keys(wide, lambda site: key(site) if site.owned is None else "")  # what is owned is there anyway
-    rented = [site for site in _sites(wide) if site.owned is None]
-    inside = {key(site): any(matches(site, one) for one in stated) for site in rented}
+def _device_of(site: Site, _: Catalog) -> str:
+    return device_of(site)
+
+
+def _allowed(site: Site, _: Catalog, pattern: str) -> bool:
+    return allowed(site, pattern)
+
+
+def _region_of(site: Site, _: Catalog) -> str:
+    return site.offer.region
+
+
+def _in_regions(site: Site, _: Catalog, pattern: str) -> bool:
+    return in_regions(site, pattern)
+
+
+def _provider_of(site: Site, _: Catalog) -> str:
+    """Of an offer; contracts of one's own and machines whose price was given are with whoever sold them."""
+    return "" if is_own_contract(site.offer) or site.offer.provider == GIVEN else site.offer.provider
+
+
+def _of_providers(site: Site, _: Catalog, pattern: str) -> bool:
+    return provider_matches(site.offer.provider, pattern)
+
+
+def _kind_of(site: Site, catalog: Catalog) -> str:
+    seller = None if is_brought(site.offer) else catalog.providers.get(site.offer.provider)
+    return seller.kind if seller else ""
+
+
+def _of_kinds(site: Site, catalog: Catalog, kind: str) -> bool:
+    return _kind_of(site, catalog) == kind
+
+
+def _wider(scenario: Scenario, choice: _Choice, search: Search, asker: Asker) -> Iterator[WayOut]:
+    wide, asker = search(with_settings(scenario, [_setting(choice, EVERY)])), replace(asker, exact=True)
+    catalog = wide.catalog
+
+    def key(site: Site) -> str:
+        return choice.key(site, catalog) if site.owned is None else ""  # what is owned is there anyway
+
+    keys = column_keys(wide, key)
+    rented = [site for site in _sites(wide) if key(site)]
+    inside = {key(site): any(choice.matches(site, catalog, one) for one in choice.stated) for site in rented}
     open_already = np.array([one == "" or inside[one] for one in keys], dtype=bool)
     others = sorted(one for one, allowed in inside.items() if not allowed)[:MOST]
     answers: dict[str, Solution] = {}
@@ -440,9 +493,9 @@ def _wider(
         opened = np.ones(len(keys), dtype=bool)
         wide, answers[EVERY] = on_exact_rates(wide, partial(_solved, opened=opened, asker=asker))
     if tightens(scenario):
-        answers = _confirmed(scenario, name, stated, answers, search, replace(asker, exact=False))
+        answers = _confirmed(scenario, choice, answers, search, replace(asker, exact=False))
     if others or wide.cut:
-        way = _way_out(scenario, name, stated, answers)
+        way = _way_out(scenario, choice, answers)
         way["proven"] = way["proven"] and not wide.cut  # what was not listed in time may be a way, or a cheaper one
         yield way
 
@@ -469,38 +522,42 @@ def _solved(candidates: Candidates, opened: NDArray[np.bool_], asker: Asker) -> 
 
 
 def _confirmed(
-    scenario: Scenario, name: str, stated: tuple[str, ...], answers: dict[str, Solution], search: Search, asker: Asker
+    scenario: Scenario, choice: _Choice, answers: dict[str, Solution], search: Search, asker: Asker
 ) -> dict[str, Solution]:
     """The choices with the first of them, from the cheapest on, that gives a plan of the whole question."""
     without = {key: one for key, one in answers.items() if not one.has_plan}
     for key in sorted(answers.keys() - without.keys(), key=lambda key: (answers[key].cost_microusd, key)):
-        found = cheapest_within_targets(search(with_settings(scenario, [_setting(name, stated, key)])), asker)
+        found = cheapest_within_targets(search(with_settings(scenario, [_setting(choice, key)])), asker)
         if found.has_plan:
             return {**without, key: found}
         without[key] = found
     return without
 
 
-def _setting(name: str, stated: tuple[str, ...], chosen: str) -> str:
-    written = ", ".join(f'"{one}"' for one in ((*stated, chosen) if chosen != EVERY else (EVERY,)))
-    return f"{name}=[{written}]"
+def _setting(choice: _Choice, chosen: str) -> str:
+    written = ", ".join(f'"{one}"' for one in _named(choice, chosen))
+    return f"{choice.name}=[{written}]"
 
 
-def _way_out(scenario: Scenario, name: str, stated: tuple[str, ...], answers: dict[str, Solution]) -> WayOut:
+def _named(choice: _Choice, chosen: str) -> tuple[str, ...]:
+    return choice.every if chosen == EVERY else (*choice.stated, chosen)
+
+
+def _way_out(scenario: Scenario, choice: _Choice, answers: dict[str, Solution]) -> WayOut:
     """The cheapest choice that gives a plan."""
-    place = scenario.places.get(name)
+    place = scenario.places.get(choice.name)
     with_plan = [(one.cost_microusd, key) for key, one in answers.items() if one.has_plan]
     cost, chosen = min(with_plan) if with_plan else (None, "")
     return {
-        "limit": name,
+        "limit": choice.name,
         "place": str(place) if place else "",
         "unit": "choices",
-        "from": len(stated),
-        "to": None if not chosen else 1 if chosen == EVERY else len(stated) + 1,  # as many as the setting names
-        "from_text": ", ".join(stated),
+        "from": len(choice.stated),
+        "to": len(_named(choice, chosen)) if chosen else None,  # as many as the setting names
+        "from_text": ", ".join(choice.stated),
         "to_text": "+ several others" if chosen == EVERY else f"+ {chosen}" if chosen else "",
         "more_text": chosen,
-        "setting": _setting(name, stated, chosen) if chosen else "",
+        "setting": _setting(choice, chosen) if chosen else "",
         "cost_microusd": cost,
         "cost_usd": None if cost is None else usd(cost),
         "proven": all(one.status in (Status.OPTIMAL, Status.INFEASIBLE) for one in answers.values()),
