@@ -24,6 +24,18 @@ Rows = NDArray[np.int64]
 Values = NDArray[np.float64]
 
 
+def beside(latency_s: float, limit_s: float) -> str:
+    """A latency beyond a limit as people read it, also where both are written alike.
+
+    Examples
+    --------
+    >>> beside(4.1, 3.0), beside(1.50004, 1.5)
+    ('4.1 s', 'just over 1.5 s')
+    """
+    told = format_duration(latency_s)
+    return told if told != format_duration(limit_s) else f"just over {told}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Miss:
     """One target of some requests on one kind of replica."""
@@ -43,7 +55,7 @@ class Miss:
     def told(self, where: str, confidence: float) -> str:
         """ "ttft_p95 of 12000/300: 4.1 s on an idle h200-sxm tp8 at p90; 3 s asked"."""
         apart = f" ({self.times:g} × {format_duration(self.limit_s / self.times)})" if self.times != 1 else ""
-        idle = f"{format_duration(self.latency_s)} on an idle {where} at p{100 * confidence:g}"
+        idle = f"{beside(self.latency_s, self.limit_s)} on an idle {where} at p{100 * confidence:g}"
         return f"{self.target} of {self.of}: {idle}; {format_duration(self.limit_s)}{apart} asked"
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.blended import Blend
 from planner.candidates.ledger import Ledger
+from planner.candidates.nearest import beside
 from planner.candidates.offers import Site, names_on
 from planner.candidates.serving_layouts import (
     needless_pipelines,
@@ -55,7 +56,7 @@ from planner.estimate.serving_fleet import (
 )
 from planner.estimate.serving_step import Replica, ServingWork
 from planner.estimate.serving_tiers import fleet_engine
-from planner.units import format_bytes
+from planner.units import format_bytes, format_duration
 
 Rows = NDArray[np.int64]
 Values = NDArray[np.float64]
@@ -375,7 +376,7 @@ class _Evaluation:
         limit = self.question.ask.targets_s.get(name)
         text = f"an idle replica on {where} keeps no target"
         if limit is not None:
-            text = f"{name} {1e3 * value:.4g} ms > {1e3 * limit:.4g} ms on an idle {where}"
+            text = f"{name} {beside(value, limit)} on an idle {where}, {format_duration(limit)} asked"
         over = value / limit - 1.0 if limit else np.inf
         self.ledger.drop(
             "latency", "layouts", len(np.unique(rows)), nearest=text, miss=over, on=names_on(self.groups[nearest])

@@ -43,6 +43,13 @@ SAID = {  # of offers that the scenario itself leaves out
     "flex": "one queues for it, and a fleet cannot wait",
     "spot": "no fleet stands on spot that has no max_spot_share",
 }
+WORDS = frozenset({"deadline", "failures", "latency", "memory", "precision", "quota"})  # reasons that people read
+UNTOLD = {  # of ways of which nothing nearer is known
+    "dominated": "another way is no worse in anything",
+    "network-unknown": "the network between its machines is unknown",
+    "slower": "on as many devices another layout is faster",
+    "too-slow": "too slow to plan with",
+}
 TOGETHER = "over several of them more may fit, once their network is known: hardware.assume_inter_node: 400 Gbit/s, say"
 MENDED = "the rate of one machine, one way, mends that: hardware.assume_inter_node: 400 Gbit/s, say"
 HELD = "a fleet holds its machines for the whole plan"
@@ -354,11 +361,18 @@ def _impossible(candidates: Candidates, thing: _Thing) -> str:
     if furthest is None:
         return f"not used: {thing.missing}"
     _, name, drop = furthest
-    told = SAID.get(drop.reason) or f"{drop.reason}: {drop.nearest}".removesuffix(": ")
+    told = SAID.get(drop.reason) or _missed(drop)
     if thing.owned is not None:  # that there are no more of one's own is no quota
         told = told.removeprefix("quota: ")
     text = f"not used: {name}: {told}" if len(candidates.ledgers) > 1 else f"not used: {told}"
     return text + ("; " + TOGETHER if thing.owned is not None and _alone(candidates, thing.owned) else "")
+
+
+def _missed(drop: Drop) -> str:
+    """What a way lacked, in words; of other reasons than those that are words themselves, what is told of them."""
+    if drop.reason in WORDS or not drop.nearest:
+        return f"{UNTOLD.get(drop.reason, drop.reason)}: {drop.nearest}".removesuffix(": ")
+    return drop.nearest
 
 
 def _alone(candidates: Candidates, index: int) -> bool:

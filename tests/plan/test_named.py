@@ -260,6 +260,15 @@ def test_a_device_that_is_named_is_used_or_a_line_says_why_not(pattern: str, use
     assert line["text"].startswith(text)
 
 
+def test_why_owned_machines_run_nothing_is_told_in_words() -> None:
+    """The name in the program of the reason stood before it: "not used: not-run: k80-12gb: vllm runs from ..."."""
+    owned = [{"shape": "k80-12gb-x8", "count": 1, "price": "$1/h"}]
+    asked = fleet(model="llama-3.2-1b", throughput=None, qpm=6)
+    document = api.solve(scenario(serving=[asked], hardware={"allow": ["l4"], "owned": owned})).document
+    said = line_of(document, "hardware.owned[0]")["text"]
+    assert said.startswith("not used: k80-12gb: vllm runs from compute capability 7.5 on")
+
+
 def test_a_provider_that_is_named_has_a_line_with_what_it_would_cost() -> None:
     quotas = [{"provider": "south", "max_devices": 8}, {"provider": "east", "max_devices": 8}]
     asked = scenario([job("train", deadline="2 hours")], hardware={"quotas": quotas})
