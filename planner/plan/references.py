@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -148,9 +148,17 @@ def _unmatched_regions(scenario: Scenario, catalog: Catalog) -> Iterator[Problem
         if not matched and not any(fnmatchcase(region, text.lower()) for region in own):
             of = "the catalog" if provider == "*" else provider
             known = {offer.region for offer in there} or own
-            yield _unknown(scenario, path, "region", text, sorted(known), of=of)
+            yield _unknown(scenario, path, "region", text, sorted(known), of=of, hint=_patterns(text, known))
 
 
+def _patterns(text: str, regions: Iterable[str]) -> str:
+    """Patterns that the beginning of some regions may stand for, as "eu" does; "" for any other word."""
+    first = {region.partition("-")[0] for region in regions if "-" in region and region.startswith(text.lower())}
+    meant = [f'"{word}-*"' for word in sorted(first)][:MOST_PATTERNS]
+    return f"write a region, or what several have in common: {' or '.join(meant)}" if meant and "*" not in text else ""
+
+
+MOST_PATTERNS = 3  # that are told of one word
 # Names that people have for a provider and the catalog has not: of its company, or that it had before
 _CALLED = {"amazon": "aws", "datacrunch": "verda", "google": "gcp", "microsoft": "azure", "oracle": "oci"}
 

@@ -120,7 +120,9 @@ class Hardware(Part):
     catalog: Annotated[FilePath | None, BeforeValidator(_catalog)] = Field(None, description="default, or a folder")
     allow: OneOrMany[Pattern] = Field(("*",), description="devices that may be used: names or patterns")
     deny: Many[Pattern] = Field((), description="devices that may not, even where allowed")
-    regions: OneOrMany[Pattern] = Field(("*",), description="regions that may be used: names or patterns")
+    regions: OneOrMany[Pattern] = Field(
+        ("*",), description="regions that may be used: names, patterns, countries (de), or eu and eea"
+    )
     providers: OneOrMany[Pattern] = Field(("*",), description="providers that may be rented from: names or patterns")
     exclude: Many[Pattern] = Field((), description="providers that may not, even where they are among those")
     kinds: OneOrMany[ProviderKind] | None = Field(

@@ -54,6 +54,12 @@ NOWHERE = offer("default")
         (FINLAND, "fin-*", True),
         (OSLO, "fi*", False),
         (RUNPOD, "ca-*", False),  # Canada, not California
+        (FINLAND, "eu", True),  # whatever its seller calls it
+        (FINLAND, "eu-*", False),  # names that begin so
+        (OSLO, "eu", False),
+        (OSLO, "EEA", True),
+        (GCP, "eu", False),
+        (NOWHERE, "eu", False),
         (NOWHERE, "*", True),
         (NOWHERE, "default", True),
         (NOWHERE, "", False),

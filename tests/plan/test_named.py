@@ -333,6 +333,17 @@ def test_a_pattern_that_matches_nothing_names_the_nearest(pattern: str, near: st
     assert problem.places
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [("europe", '"europe-*"'), ("eu-centrl-1", "did you mean eu-central-1")],
+)
+def test_the_beginning_of_regions_is_told_as_a_pattern(said: str, told: str) -> None:
+    """Three regions of many were named, as if one of them had been meant."""
+    with pytest.raises(InputError) as caught:
+        api.solve(scenario(serving=[fleet()], hardware={"regions": [said]}))
+    assert told in caught.value.problems[0].hint
+
+
 def test_weights_wider_than_those_that_are_published_are_told() -> None:
     """DeepSeek-V3 in bf16, which nobody publishes, takes two nodes of eight H200; one holds its fp8."""
     for given, told in (
