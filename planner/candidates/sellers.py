@@ -123,7 +123,8 @@ def demand_sold(hardware: Hardware, catalog: Catalog, allowed: Mapping[str, bool
         return
     mine = [offer for offer in catalog.offers if allowed[catalog.shapes[offer.shape].device]]
     sold = {offer.price_model for offer in mine} | {contract.price_model for contract in hardware.contracts}
-    hint = f"those devices are offered as {', '.join(sorted(sold))}; a price of your own: hardware.contracts"
+    asked = sorted(sold - {"auction"})  # which nobody can ask for
+    hint = f"those devices are offered as {', '.join(asked)}; a price of your own: hardware.contracts"
     problems = [
         Problem(
             reference="no-offer",

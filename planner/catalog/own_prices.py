@@ -178,6 +178,7 @@ def with_device_price(catalog: Catalog, text: str, rates: Rates = NO_RATES) -> C
     if not ids:
         near = closest(pattern.lower()[:100], list(catalog.aliases))
         hint = f"did you mean '{near[0]}'?" if near else "plan catalog list shows every device"
+        hint = _of_a_provider(catalog, pattern, "-10%") or hint
         raise UsageError.of("unknown-device", f"--price: there is no device '{pattern}'", hint=hint)
     mine = {offer.id: offer for offer in catalog.offers if catalog.shapes[offer.shape].device in ids}
     changed = {
@@ -190,6 +191,12 @@ def with_device_price(catalog: Catalog, text: str, rates: Rates = NO_RATES) -> C
         hint = f"it is offered as {', '.join(models)}: write {pattern}@{models[0]}=..." if models else "nobody sells it"
         raise UsageError.of("no-offer", f"--price: '{pattern}' is not offered as {model}", hint=hint)
     return _with_offers(catalog, {offer.id: offer for offer in catalog.offers} | changed)
+
+
+def _of_a_provider(catalog: Catalog, name: str, change: str) -> str:
+    """How all prices of a provider are changed, where that is what was named; "" for any other name."""
+    known = {offer.provider for offer in catalog.offers}
+    return f"that is a provider: --price '{name.lower()}:*={change}' is of its offers" if name.lower() in known else ""
 
 
 def _with_change(catalog: Catalog, asked: str, change: re.Match[str]) -> Catalog:
@@ -216,6 +223,7 @@ def _with_change(catalog: Catalog, asked: str, change: re.Match[str]) -> Catalog
     if not mine:
         near = closest(pattern.lower()[:100], [offer.id for offer in catalog.offers] if by_id else catalog.aliases)
         hint = f"did you mean '{near[0]}'?" if near else "plan catalog list shows every offer"
+        hint = _of_a_provider(catalog, pattern, change[0]) or hint
         raise UsageError.of("no-offer", f"--price: nothing that is offered is meant by '{asked[:80]}'", hint=hint)
     fraction = share if change[1] == "-" else -share
     said = f"--price {asked}={change[1]}{change[2]}%"

@@ -47,7 +47,7 @@ def cause_lines(cause: CauseFound, one: Compared, currency: str) -> Iterator[str
     elif cause["verdict"] == "single":
         each = " (each of these does)" if len(found) > 1 else ""
         for row in found[:_SHOWN]:
-            does = f"this alone moves {level}{_by(row['alone'], currency)}"
+            does = f"this alone moves {level}{_by(row['alone'], currency, cause['level'])}"
             yield f"{changed(row, currency)}: {does}{each}{_needed(row, cause, one)}"
     elif cause["verdict"] == "together":
         does = "accounts for it" if cause["level"] == "cost" else f"moves {level} as it moved"
@@ -62,8 +62,10 @@ def cause_lines(cause: CauseFound, one: Compared, currency: str) -> Iterator[str
         yield "too many questions would have to be solved again to say which change did it"
 
 
-def _by(said: Said | None, currency: str) -> str:
-    return "" if said is None or not said["moved_usd"] else f" and the cost by {signed(said['moved_usd'], currency)}"
+def _by(said: Said | None, currency: str, level: str) -> str:
+    if said is None or not said["moved_usd"]:
+        return ""
+    return f"{' and the cost' * (level != 'cost')} by {signed(said['moved_usd'], currency)}"
 
 
 def _needed(row: ChangeRow, cause: CauseFound, one: Compared) -> str:

@@ -103,6 +103,16 @@ def test_price_models_on_which_nothing_is_sold_are_refused(hardware: dict[str, A
     assert words in caught.value.problems[0].hint
 
 
+def test_an_auction_is_no_price_model_that_one_is_told_to_ask_for() -> None:
+    """hardware.pricing has no such word; of H200 and B200 it was the first of those that were told."""
+    known = world()
+    floors = tuple(replace(one, id=f"{one.id}!", price_model="auction") for one in known.offers)
+    with pytest.raises(InputError) as caught:
+        ids(replace(known, offers=known.offers + floors), pricing=["block"])
+    assert "auction" not in caught.value.problems[0].hint
+    assert "offered as commitment_1y, on_demand;" in caught.value.problems[0].hint
+
+
 @pytest.mark.parametrize(
     ("hardware", "words"),
     [

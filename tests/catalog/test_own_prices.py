@@ -280,6 +280,19 @@ def test_changes_that_leave_no_price_or_mean_nothing(catalog: Catalog, text: str
         with_device_price(catalog, text)
 
 
+@pytest.mark.parametrize(
+    ("text", "way"), [("nebius=-30%", "nebius:*=-30%"), ("Lambda=+5%", "lambda:*=+5%"), ("aws=$2/h", "aws:*=-10%")]
+)
+def test_the_name_of_a_provider_is_told_with_what_changes_its_prices(catalog: Catalog, text: str, way: str) -> None:
+    """The list of all offers was pointed at; the way that is told works."""
+    with pytest.raises(UsageError) as caught:
+        with_device_price(catalog, text)
+    assert f"--price '{way}'" in caught.value.problems[0].hint
+    before = {one.id: one.price_microusd_per_hour for one in catalog.offers}
+    after = {one.id: one.price_microusd_per_hour for one in with_device_price(catalog, way).offers}
+    assert {name.partition(":")[0] for name, price in after.items() if price != before[name]} == {way.partition(":")[0]}
+
+
 def test_a_price_in_another_currency_counts_at_the_rate_of_the_scenario() -> None:
     rates = Rates(dollars={"EUR": 1.08}, as_of="2026-11-01")
     own = OwnPrices.of(None, ["h100-sxm-80gb=€2.50/h"], rates)

@@ -125,6 +125,11 @@ def test_usage(run: Run, here: Path, arguments: tuple[str, ...], reference: str)
     assert "hint: " in answer.err
 
 
+def test_what_is_no_limit_is_told_where_it_is_swept(run: Run, here: Path) -> None:
+    answer = run("frontier", "scenarios/chat-fleet.yaml", "--over", "qpm=100..900")
+    assert "plan sweep solves a scenario at values of anything" in answer.err
+
+
 def test_a_fleet_alone_has_no_deadline(run: Run, here: Path) -> None:
     answer = run("frontier", "scenarios/chat-fleet.yaml", "--over", "deadline=7d..9d")
     assert answer.code == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from planner.analysis.tighten import solve_within_targets
 from planner.candidates.reprice import closed, repriced
 from planner.catalog.model import Catalog
 from planner.optimize.limited import Asker
+from planner.report.compare import render_comparison
 from planner.scenario.schema import Scenario
 from tests.compare import worlds
 from tests.compare.worlds import OFFERS, at_prices, base, market, question, sealed, side
@@ -172,6 +174,13 @@ def test_only_the_money_moved() -> None:
     moved = {row["id"]: row["alone"]["moved_usd"] for row in (*cause["found"], *cause["others"])}
     assert set(moved) == {A100, HYPERBOLIC}, "only what is rented moves the cost"
     assert cause["verdict"] == "together"
+
+
+def test_a_price_that_moves_the_money_alone_is_said_to_once() -> None:
+    """It was said to move "the cost and the cost by -$2,970"."""
+    comparison = api.compare(base(), side("B", at_prices(market(), {A100: 1.5})))
+    told = " ".join(render_comparison(comparison.document, "table").split())
+    assert re.search(r"this alone moves the cost by [-+]\$\d", told), told
 
 
 def test_nothing_that_changed_matters() -> None:

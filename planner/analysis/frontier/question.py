@@ -54,7 +54,11 @@ def sweep_of(
     if scenario.uncertainty:
         raise _wrong("not-together", "a frontier is of one future, not of several", "leave uncertainty out of it")
     if over not in HELD:
-        raise _wrong("unknown-limit", f"there is no limit '{over}' to sweep over", f"use {', '.join(HELD)}")
+        raise _wrong(
+            "unknown-limit",
+            f"there is no limit '{over}' to sweep over",
+            f"use {', '.join(HELD)}; plan sweep solves a scenario at values of anything",
+        )
     against = against or ("cost" if over != "budget" else "time" if scenario.training else "carbon")
     if against not in OBJECTIVES:
         raise _wrong("unknown-objective", f"there is no objective '{against}'", f"use {', '.join(OBJECTIVES)}")
