@@ -13,11 +13,9 @@ from fnmatch import fnmatchcase
 
 from planner.catalog.model import Offer
 
-
 # Members on 2026-11-29 (recalled: treaties of accession; the EEA agreement)
-_UNION = frozenset(
-    "at be bg cy cz de dk ee es fi fr gr hr hu ie it lt lu lv mt nl pl pt ro se si sk".split()
-)  # fmt: skip
+_MEMBERS = "at be bg cy cz de dk ee es fi fr gr hr hu ie it lt lu lv mt nl pl pt ro se si sk"
+_UNION = frozenset(_MEMBERS.split())
 _AREAS = {"eu": _UNION, "eea": _UNION | {"is", "li", "no"}}
 
 
