@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planner.candidates.program import SHARE
 from planner.errors import InputError
+from planner.estimate.engines import ENGINES, ONE_MACHINE_ENGINES
+from planner.estimate.serving_formats import FORMATS
+from planner.estimate.serving_tiers import fleet_engine
 from planner.plan.asked import currency_of
 from planner.plan.notes.serving import held_for_errors
 from planner.scenario.load import with_settings
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from planner.api.sessions import Session
     from planner.plan.model.plan import PlanDocument
     from planner.plan.model.workloads import ServingWorkload
+    from planner.scenario.schema import ServingFleet
 
 ALLOWED_S, ALLOWED_MORE_S = 0.2, 3.0  # of a processor: no further question is begun after that
 ALLOWED, ALLOWED_MORE = 0.1, 1.0  # of what the solve itself took, where that is more
@@ -32,6 +36,7 @@ SHOWN = 2
 LEAST_SHARE = 0.01  # of the cost: what saves less is no advice
 LATER = 4 / 3  # times a deadline
 LOOSER = (1.25, 1.5, 2.0)  # times a target
+LEAST_OF_WEIGHTS = 0.1  # of the cost: what weights of 8 bits save at least
 LEAST_OF_TARGET = 0.1  # of the cost: what a looser target saves at least
 UNTRIED = "more advice: -v"
 _DAY_S = 86_400
@@ -102,9 +107,14 @@ def advice(session: Session, document: PlanDocument, *, more: bool = False, most
 
 
 def _changes(session: Session, document: PlanDocument) -> Iterator[_Change]:
-    """What is worth a try: the dearest jobs first, then spares, then targets that fleets are sized by."""
+    """What is worth a try: weights that nobody chose and the dearest jobs first, then spares, then targets that fleets are sized by."""
     costs = {workload["name"]: workload["cost_microusd"] for workload in document["workloads"]}
     least = LEAST_SHARE * sum(costs.values())
+    for fleet in session.scenario.serving:
+        if costs.get(fleet.name, 0) >= least and (narrower := _of_8_bits(fleet)):
+            words = f"{fleet.name}: weights in {narrower} instead of {fleet.weights}"
+            setting = f"serving.{fleet.name}.weights={narrower}"
+            yield _Change(SIZED_AGAIN * session.solved_s, words, setting, LEAST_OF_WEIGHTS, wanted=True)
     for job in sorted(session.scenario.training, key=lambda one: -costs.get(one.name, 0)):
         if costs.get(job.name, 0) >= least and job.deadline_s >= 3 * _DAY_S:
             days = round(job.deadline_s * LATER / _DAY_S)
@@ -118,6 +128,15 @@ def _changes(session: Session, document: PlanDocument) -> Iterator[_Change]:
     for workload in sorted(document["workloads"], key=lambda one: -one["cost_microusd"]):
         if workload["kind"] == "serving" and workload["cost_microusd"] >= least:
             yield from _sizes(workload, SIZED_AGAIN * session.solved_s)
+
+
+def _of_8_bits(fleet: ServingFleet) -> str:
+    """A format of 8 bits for weights of 16 that the scenario leaves to the default; "" where it chose, or none would do."""
+    asked = "weights" in fleet.model_fields_set or fleet.throughput_tokens_per_s_per_device is not None
+    if asked or fleet.tier == "measured" or FORMATS[fleet.weights].bits != 16:
+        return ""
+    narrower, rules = "q8_0" if fleet_engine(fleet) in ONE_MACHINE_ENGINES else "fp8", ENGINES[fleet_engine(fleet)]
+    return narrower if not rules.formats or narrower in rules.formats else ""
 
 
 def _sizes(workload: ServingWorkload, takes_s: float) -> Iterator[_Change]:

@@ -307,6 +307,36 @@ def test_fleets_are_advised_looser_targets_and_told_what_the_error_band_costs(
     assert not [line for line in loose["warnings"] if "most of its" in line]
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("", "weights in fp8 instead of bf16"),
+        (", weights: bf16", ""),  # somebody chose them
+        (", engine: llama.cpp", "weights in q8_0 instead of bf16"),
+        (", engine: fastertransformer", ""),  # which serves neither
+    ],
+)
+def test_weights_that_nobody_chose_are_advised_in_8_bits(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, told: str
+) -> None:
+    """A 480B in 16 bits took 24 nodes, twice the money; the advice was to go without the spare replica."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wide.yaml").write_text(
+        "schema: plan/v1\nname: wide\nhardware: {allow: [h100-sxm-80gb], providers: [aws, lambda]}\nserving:\n"
+        f"  - {{name: chat, model: llama-3.1-70b, qpm: 300, input_tokens: 1500, output_tokens: 400{given}}}\n"
+    )
+    screen = run("solve", "wide.yaml", "-v").out
+    said = re.search(rf"> chat: {told} would save (\$[\d,]+) \(\d+ %\)\n  (plan .*)\n", screen) if told else None
+    assert (said is not None) == bool(told)
+    assert screen.count("> chat: weights in") == bool(told)
+    if said is not None:
+        now, then = (
+            json.loads(run("solve", "wide.yaml", *some, "-o", "json").out)["summary"]["cost_usd"]
+            for some in ((), shlex.split(said[2])[3:])
+        )
+        assert now - then == pytest.approx(parse_money(said[1], rates=None) / 1e6, abs=1.0)
+
+
 def test_advised_targets_are_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """ "tpot_p95 of 0.15000000000000002 s instead of 0.1 s"."""
     monkeypatch.setattr(advising, "held_for_errors", lambda row, rows: None)

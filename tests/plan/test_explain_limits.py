@@ -744,6 +744,7 @@ FITS_NOWHERE: list[tuple[Document, str, str]] = [
     ({"model": "llama-3.1-70b", "optimizer": "adam"}, "dgx-h200", "training.train.optimizer=adamw-8bit"),
     ({"model": "llama-3.1-70b"}, "h100-pcie-80gb-x1", "serving.fleet.weights=int4"),
     ({"model": "qwen2.5-1.5b", "lora": {"rank": 8}}, "onprem/v100-pcie-32gb-x1", "training.train.precision=fp16"),
+    ({"model": "gpt-oss-120b", "engine": "llama.cpp"}, "dgx-spark-gb10-x1", "serving.fleet.weights=mxfp4"),
 ]  # fmt: skip
 
 
@@ -752,7 +753,7 @@ def test_what_fits_no_memory_is_told_how_it_would(asked: Document, shape_id: str
     """An 8B on an RTX 4090 had no way out, though adapters on 4 bits fit; of others only more machines were told."""
     hardware = {"exclude": ["*"], "owned": [{"shape": shape_id, "count": 1, "price": "$2/h"}]}
     train = {"name": "train", "tokens": "10M", "deadline": "7 days", **asked}
-    serve = fleet(model=asked["model"], throughput=None, qpm=10)
+    serve = fleet(**asked, throughput=None, qpm=10)
     lists = ([], [serve]) if setting.startswith("serving") else ([train], [])
     plan, world = scenario(*lists, estimator="analytic", hardware=hardware), load_catalog()
     document = solved(plan, world)

@@ -38,7 +38,7 @@ from planner.catalog.model import Catalog
 from planner.catalog.names import provider_matches
 from planner.catalog.regions import region_matches
 from planner.errors import InputError
-from planner.estimate.engines import ONE_MACHINE_ENGINES
+from planner.estimate.engines import ENGINES, ONE_MACHINE_ENGINES
 from planner.estimate.market import is_own_contract
 from planner.estimate.serving_formats import FORMATS
 from planner.estimate.serving_tiers import fleet_engine
@@ -417,7 +417,8 @@ def _of_fleet(question: ServingQuestion) -> Iterator[_Changes]:
     """Weights as they are published, or of 8 and of 4 bits; a cache of 8 bits."""
     fleet, stored = question.fleet, question.stored
     own = fleet_engine(fleet) in ONE_MACHINE_ENGINES  # which has formats of its own
-    narrower = ("q8_0", "q4_k_m") if own else (stored, "fp8", "int4")
+    published = stored in ENGINES[fleet_engine(fleet)].formats
+    narrower = (stored * published, "q8_0", "q4_k_m") if own else (stored, "fp8", "int4")
     for key, names in (("weights", narrower), ("kv_cache", ("q8_0",) if own else ("fp8",))):
         had = str(getattr(fleet, key))
         fewer = [name for name in names if name and FORMATS[name].bits < FORMATS[had].bits]
