@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from planner.analysis.why.in_turn import fine_periods_s
+from planner.candidates.offers import OWNED
 from planner.candidates.program import SHARE
 from planner.errors import InputError
 from planner.estimate.engines import ENGINES, ONE_MACHINE_ENGINES
@@ -32,6 +34,7 @@ ALLOWED_S, ALLOWED_MORE_S = 0.2, 3.0  # of a processor: no further question is b
 ALLOWED, ALLOWED_MORE = 0.1, 1.0  # of what the solve itself took, where that is more
 LISTED_AGAIN_JOB, LISTED_AGAIN_FLEET = 0.35, 0.2  # of the first listing, which another one with a change takes at most
 SIZED_AGAIN = 0.7  # of the solve: rates under other targets are worked out anew
+IN_TURN = 1.0  # of the solve: a calendar has many starts of each way, which are counted and not listed
 SHOWN = 2
 LEAST_SHARE = 0.01  # of the cost: what saves less is no advice
 LATER = 4 / 3  # times a deadline
@@ -107,9 +110,10 @@ def advice(session: Session, document: PlanDocument, *, more: bool = False, most
 
 
 def _changes(session: Session, document: PlanDocument) -> Iterator[_Change]:
-    """What is worth a try: weights that nobody chose and the dearest jobs first, then spares, then targets that fleets are sized by."""
+    """What is worth a try: jobs in turn, weights that nobody chose, deadlines, spares, what fleets are sized by."""
     costs = {workload["name"]: workload["cost_microusd"] for workload in document["workloads"]}
     least = LEAST_SHARE * sum(costs.values())
+    yield from _in_turn(session, document)
     for fleet in session.scenario.serving:
         if costs.get(fleet.name, 0) >= least and (narrower := _of_8_bits(fleet)):
             words = f"{fleet.name}: weights in {narrower} instead of {fleet.weights}"
@@ -131,12 +135,23 @@ def _changes(session: Session, document: PlanDocument) -> Iterator[_Change]:
 
 
 def _of_8_bits(fleet: ServingFleet) -> str:
-    """A format of 8 bits for weights of 16 that the scenario leaves to the default; "" where it chose, or none would do."""
+    """A format of 8 bits for weights of 16 that are the default; "" where the scenario chose, or none would do."""
     asked = "weights" in fleet.model_fields_set or fleet.throughput_tokens_per_s_per_device is not None
     if asked or fleet.tier == "measured" or FORMATS[fleet.weights].bits != 16:
         return ""
     narrower, rules = "q8_0" if fleet_engine(fleet) in ONE_MACHINE_ENGINES else "fp8", ENGINES[fleet_engine(fleet)]
     return narrower if not rules.formats or narrower in rules.formats else ""
+
+
+def _in_turn(session: Session, document: PlanDocument) -> Iterator[_Change]:
+    """Jobs one after another, where some are rented for beside machines that are owned, or that quotas count."""
+    hardware = session.scenario.hardware
+    jobs = [workload for workload in document["workloads"] if workload["kind"] == "training"]
+    rented = any(row["price_model"] != OWNED for job in jobs for row in job["allocations"])
+    for period_s in fine_periods_s(session.scenario) if rented and (hardware.owned or hardware.quotas) else ():
+        written = format_duration(period_s)
+        words = f"jobs in turn, in periods of {written},"
+        yield _Change(IN_TURN * session.solved_s, words, f"periods={written}", within="periods")
 
 
 def _sizes(workload: ServingWorkload, takes_s: float) -> Iterator[_Change]:

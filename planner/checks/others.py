@@ -37,7 +37,7 @@ MOST = 8
 _CHOICES = {f"hardware.{name}" for name in ("allow", "regions", "providers", "kinds", "pricing")}
 _KEPT = re.compile(
     r"training\[\d+\]\.(precision|recompute|sharding|optimizer|offload|lora)"
-    r"|serving\[\d+\]\.(weights|kv_cache|qpm|requests|users|slo\.(ttft|tpot)_p(50|95|99))"
+    r"|periods|serving\[\d+\]\.(weights|kv_cache|qpm|requests|users|slo\.(ttft|tpot)_p(50|95|99))"
 )
 BOTH = "; "  # between two texts of one setting
 
@@ -330,6 +330,7 @@ def _values(scenario: Scenario) -> dict[str, tuple[str, int]]:
     hardware = scenario.hardware
     found: dict[str, tuple[str, int | None]] = {
         **scenario.limits.whole,
+        "periods": ("periods", scenario.periods),
         "hardware.allow": ("choices", len(hardware.allow)),
         "hardware.regions": ("choices", len(hardware.regions)),
         "hardware.providers": ("choices", len(hardware.providers)),

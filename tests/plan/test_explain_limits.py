@@ -735,6 +735,34 @@ def test_another_seller_is_a_way_out(hardware: Document, limit: str, setting: st
     assert [one.message for one in api.verify(document, world) if one.severity == "error"] == []
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, "periods=2 h"),  # of 100 min each: in periods of 90 min they hold 3 h
+        ({"periods": "6 h"}, ""),  # a grid of one's own
+        ({"count": 1}, ""),  # nothing to order
+        ({"deadline": "2 h"}, ""),  # no room for another
+    ],
+)
+def test_jobs_that_follow_each_other_are_a_way_out(changes: Document, told: str) -> None:
+    """Forty short jobs on the one node that is owned: 40 nodes were told, or to rent, of a node with days of time."""
+    hours = {"tokens": "1B", "deadline": changes.get("deadline", "2 days"), "count": changes.get("count", 20)}
+    world = catalog([device()], [shape("mine/one")], [])
+    asked = scenario(
+        [job("train", **hours)],
+        hardware={"owned": [{"shape": "mine/one", "count": 1, "price": "$1/h"}]},
+        **({"periods": changes["periods"]} if "periods" in changes else {}),
+    )
+    document = solved(asked, world)
+    ways = {way["limit"]: way for way in (document["infeasible"] or {"ways_out": []})["ways_out"] if way["setting"]}
+    assert ("periods" in ways) == bool(told)
+    if told:
+        assert ways["periods"]["setting"] == told
+        assert ways["periods"]["cost_microusd"] == cost_of(asked, world, told)
+        assert (ways["periods"]["from"], ways["periods"]["to"]) == (1, 365)
+    assert [one.message for one in api.verify(document, world) if one.severity == "error"] == []
+
+
 FITS_NOWHERE: list[tuple[Document, str, str]] = [
     ({"model": "llama-3.1-8b"}, "rtx-4090-x1", "training.train.lora={rank: 16, base: nf4}"),
     ({"model": "llama-3.1-70b", "lora": {"rank": 8}}, "h100-pcie-80gb-x1", "training.train.lora={rank: 8, base: nf4}"),

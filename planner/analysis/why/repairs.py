@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.analysis.tighten import cheapest_within_targets, on_exact_rates, tightens
+from planner.analysis.why.in_turn import in_turn
 from planner.analysis.why.relaxed import COUNTED, LIFTED, PATIENCE_S, Relaxed, Search, lifted_ways, relaxed
 from planner.analysis.why.settings import OWNED, Stated, shapes_the_search, stated, stated_limits
 from planner.analysis.why.widen import in_another_form, least_that_works, less_to_carry, looser_targets, wider_choices
@@ -68,7 +69,12 @@ def diagnose(candidates: Candidates, search: Search, asker: Asker | None = None)
         conflict=conflict,
         repairs=tuple(_confirmed(one, scenario, loose, search, asker) for one in single),
         combined=combined and _together(combined, scenario, search, asker),
-        wider=(*less, *less_load, *wider_choices(scenario, search, asker)),
+        wider=(
+            *less,
+            *less_load,
+            *in_turn(scenario, conflict.names, search, asker),
+            *wider_choices(scenario, search, asker),
+        ),
     )
 
 

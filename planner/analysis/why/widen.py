@@ -83,7 +83,7 @@ class _Choice(NamedTuple):
     matches: Callable[[Site, Catalog, str], bool]
 
 
-class _Texts(NamedTuple):
+class Texts(NamedTuple):
     """A change as people read it: what is moved, how, from what, to what, and by how much."""
 
     limit: str
@@ -156,8 +156,8 @@ def in_another_form(candidates: Candidates, search: Search, asker: Asker) -> Ite
                 return
             setting = f"{kind}.{name}.{key}={written}"
             held = choices(getattr(asked, key)), written.count(",") + 1 if written.startswith("[") else 1
-            texts = _Texts(limit=f"{path}.{key}", setting=setting, before=before, after=after, more=after)
-            if way := _tried(scenario, texts, "choices", held, search, asker):
+            texts = Texts(limit=f"{path}.{key}", setting=setting, before=before, after=after, more=after)
+            if way := tried(scenario, texts, "choices", held, search, asker):
                 yield way
                 break
 
@@ -195,8 +195,8 @@ def looser_targets(candidates: Candidates, search: Search, asker: Asker) -> Iter
             setting = f"serving.{fleet.name}.slo.{key}={_milliseconds(to_us)}"
             held = round(1e6 * asked_s), to_us
             before, after, more = (_milliseconds(each) for each in (*held, to_us - held[0]))
-            texts = _Texts(limit=limit, setting=setting, before=before, after=after, more=more)
-            way = _tried(scenario, texts, "us", held, search, asker)
+            texts = Texts(limit=limit, setting=setting, before=before, after=after, more=more)
+            way = tried(scenario, texts, "us", held, search, asker)
             if way and way["cost_microusd"] is not None:
                 if way["cost_microusd"] <= FAR_LESS * dearest:
                     yield way
@@ -205,8 +205,8 @@ def looser_targets(candidates: Candidates, search: Search, asker: Asker) -> Iter
             return
 
 
-def _tried(
-    scenario: Scenario, texts: _Texts, unit: str, held: tuple[int, int], search: Search, asker: Asker
+def tried(
+    scenario: Scenario, texts: Texts, unit: str, held: tuple[int, int], search: Search, asker: Asker
 ) -> WayOut | None:
     """A setting as a way out, with what the cheapest plan costs under it; None where there is no plan."""
     try:
