@@ -160,10 +160,21 @@ def chosen_devices(launch: ServingLaunch) -> list[str]:
     """
     if launch.on is None:
         return []
+    return [f"export {visible(launch)}={','.join(map(str, launch.on.devices))}"]
+
+
+def visible(launch: ServingLaunch) -> str:
+    """The variable by which a server is shown some devices of its node.
+
+    Raises
+    ------
+    NotExpressible
+        It is not known how devices are told apart.
+    """
     name = VISIBLE.get(launch.machine.vendor)
     if name is None:
         raise NotExpressible(f"how {launch.machine.device} devices of a node are told apart", "share_nodes: false")
-    return [f"export {name}={','.join(map(str, launch.on.devices))}"]
+    return name
 
 
 def replicas_together(launch: ServingLaunch) -> int:

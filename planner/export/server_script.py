@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from planner.export.command import Expand, command_line
 from planner.export.header import commented, demand, header_lines
 from planner.export.launch import ExportFile, Launch, ServingLaunch
 from planner.export.routing import routing_files
@@ -16,12 +17,15 @@ from planner.export.server import (
     port_of,
     replicas_together,
     serving,
+    visible,
 )
 
 ServerOf = Callable[[ServingLaunch, Meeting], Server]
 
 
-def script_files(launch: Launch, suffix: str, server_of: ServerOf) -> list[ExportFile]:
+def script_files(
+    launch: Launch, suffix: str, server_of: ServerOf, apart: Callable[[ServingLaunch], bool]
+) -> list[ExportFile]:
     """An engine's script of one allocation, and its row of the routing table.
 
     Parameters
@@ -32,6 +36,8 @@ def script_files(launch: Launch, suffix: str, server_of: ServerOf) -> list[Expor
         Of the script's name.
     server_of
         The engine's `server`.
+    apart
+        Whether each replica of a node is a server of its own, behind a port of its own.
 
     Raises
     ------
@@ -40,7 +46,7 @@ def script_files(launch: Launch, suffix: str, server_of: ServerOf) -> list[Expor
     """
     fleet = serving(launch)
     server = server_of(fleet, SCRIPT)
-    text = script(fleet, server)
+    text = servers_apart(fleet, server) if apart(fleet) else script(fleet, server)
     return [ExportFile(name=f"{launch.stem}.{suffix}", text=text), *routing_files(fleet, server.target)]
 
 
@@ -51,6 +57,17 @@ def script(launch: ServingLaunch, server: Server) -> str:
     head = header_lines(launch, server.target, blanks, [*how_often(launch), *server.notes])
     asked = [demand(blank) for blank in SCRIPT_BLANKS] if spans else []
     body = ["set -eu", *asked, *chosen_devices(launch), *server.lines(SCRIPT if spans else None)]
+    return "#!/usr/bin/env bash\n" + commented(head) + "\n".join(body) + "\n"
+
+
+def servers_apart(launch: ServingLaunch, server: Server) -> str:
+    """The script of a node whose replicas are a server each: `server` is that of one of them."""
+    together, port = replicas_together(launch), port_of(launch)
+    ports = f"a node has {together} servers, at ports {port} to {port + together - 1}: put a balancer in front"
+    head = header_lines(launch, server.target, server.blanks, [*how_often(launch), *server.notes, ports])
+    own = [("--port", Expand('"$2"')) if name == "--port" else (name, value) for name, value in server.arguments]
+    serve = f'export {visible(launch)}="$1"\nexec {command_line(server.words, own)}'
+    body = ["set -eu", *map(demand, server.blanks), *each_replica(launch, serve, str)]
     return "#!/usr/bin/env bash\n" + commented(head) + "\n".join(body) + "\n"
 
 

@@ -34,7 +34,16 @@ PAIR_NOTE = "the cache moves between pools by NIXL; put SGLang's router in front
 
 def files(launch: Launch) -> list[ExportFile]:
     """The script of one allocation; NotExpressible where SGLang has no words for it."""
-    return script_files(launch, "sglang.sh", server)
+    return script_files(launch, "sglang.sh", _of_script, _apart)
+
+
+def _apart(launch: ServingLaunch) -> bool:
+    """Whether replicas have attention ranks of their own: one server takes those, or several replicas."""
+    return replicas_together(launch) > 1 and launch.layout.dp > 1
+
+
+def _of_script(launch: ServingLaunch, meeting: Meeting) -> Server:
+    return server(launch, meeting, together=1 if _apart(launch) else None)
 
 
 def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = None) -> Server:

@@ -47,7 +47,16 @@ CACHE_MOVER_NOTE = (
 
 def files(launch: Launch) -> list[ExportFile]:
     """The script of one allocation; NotExpressible where vLLM has no words for it."""
-    return script_files(launch, "vllm.sh", server)
+    return script_files(launch, "vllm.sh", _of_script, _apart)
+
+
+def _apart(launch: ServingLaunch) -> bool:
+    """Whether replicas of one port would share experts out among each other, which the plan keeps apart."""
+    return replicas_together(launch) > 1 and launch.model.arch is not None and launch.model.arch.is_moe
+
+
+def _of_script(launch: ServingLaunch, meeting: Meeting) -> Server:
+    return server(launch, meeting, together=1 if _apart(launch) else None)
 
 
 def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = None) -> Server:

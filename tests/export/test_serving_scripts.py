@@ -19,6 +19,7 @@ from planner.report.escape import file_stem, terminal
 from tests.export.hostile import HOSTILE, PIECES, hostile
 from tests.export.scripts import recorded_parser
 from tests.export.shells import stub_folder, words_of
+from tests.export.test_llama_server import words_of_all
 from tests.tiers import cases
 
 NAMES = HOSTILE[: cases(len(PIECES), 200)]
@@ -170,6 +171,34 @@ def test_experts_and_attention_ranks(launches: Read, stubs: Path) -> None:
     assert (of_sglang.tp_size, of_sglang.attn_dp_size, of_sglang.ep_size) == (16, 8, 16)
     assert of_sglang.max_running_requests == 100  # of all ranks: SGLang divides
     assert of_sglang.dist_init_addr == "10.0.0.1:29500"
+
+
+@pytest.mark.parametrize(("engine", "program"), [("vllm", "vllm"), ("sglang", "python3")])
+def test_mixtures_of_which_a_node_has_several_are_a_server_each(
+    engine: str, program: str, launches: Read, stubs: Path
+) -> None:
+    """Two replicas of a Qwen3 30B on a node were refused by the engine that they were planned for.
+
+    Behind one port their experts would lie on all devices of the node: another layout than was planned.
+    """
+    (launch,) = fleets(launches("trace"))
+    experts = replace(launch.model, arch=load_model("qwen3-30b-a3b"), hf_id="Qwen/Qwen3-30B-A3B", checkpoint="")
+    split = replace(launch.layout, tp=1, pp=1, dp=4, ep=1, cp=1)
+    eight = replace(launch.machine, devices_per_node=8)
+    two = replace(launch, machine=eight, model=experts, layout=split, devices_per_replica=4)
+    text = script_of(ENGINES[engine].files(two))
+    assert "a node has 2 servers, at ports 8000 to 8001: put a balancer in front" in text
+    parser, found = recorded_parser(LISTS[engine]), {}
+    seen = text.replace("wait -n", "wait").replace(f"exec {program}", f'exec {program} "$CUDA_VISIBLE_DEVICES"')
+    for words in words_of_all(seen, stubs, program=program):
+        options = parser.parse_args(words[4:])
+        found[words[1]] = options.port
+        ranks = options.data_parallel_size if engine == "vllm" else options.attn_dp_size
+        assert (ranks, options.pp_size if engine == "sglang" else options.tensor_parallel_size) == (4, 1)
+    assert found == {"0,1,2,3": 8000, "4,5,6,7": 8001}
+    unknown = replace(two, machine=replace(two.machine, vendor="intel"))
+    with pytest.raises(NotExpressible, match="told apart"):
+        ENGINES[engine].files(unknown)
 
 
 def test_speculation_prefixes_and_shared_caches(launches: Read, stubs: Path) -> None:
