@@ -27,14 +27,15 @@ LISTED_TPUS: Mapping[str, frozenset[str]] = MappingProxyType(
     {"vllm": frozenset({"tpu-v3", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "tpu-v7x"})}
 )
 EXPERIMENTAL_TPUS: Mapping[str, frozenset[str]] = MappingProxyType({"vllm": frozenset({"tpu-v3", "tpu-v4", "tpu-v5p"})})
-# by vendors and kinds of devices, the plugins by which vLLM runs on them, each with releases and options of its own:
-# docs.vllm.ai/projects/gaudi, docs.vllm.ai/projects/vllm-metal, read on 2026-11-29; of others recalled
-PLUGINS: Mapping[tuple[str, str], str] = MappingProxyType(
+# by engines, vendors and kinds of devices, the packages by which they run there, each with releases and options of its
+# own: docs.vllm.ai/projects/gaudi, docs.vllm.ai/projects/vllm-metal, read on 2026-11-29; of others recalled
+PLUGINS: Mapping[tuple[str, str, str], str] = MappingProxyType(
     {
-        ("intel", "npu"): "vllm-gaudi",
-        ("apple", "gpu"): "vllm-metal",
-        ("aws", "npu"): "vllm-neuron",
-        ("huawei", "npu"): "vllm-ascend",
+        ("vllm", "intel", "npu"): "vllm-gaudi",
+        ("vllm", "apple", "gpu"): "vllm-metal",
+        ("vllm", "aws", "npu"): "vllm-neuron",
+        ("vllm", "huawei", "npu"): "vllm-ascend",
+        ("sglang", "google", "tpu"): "sglang-jax",
     }
 )
 EXPORTED_KINDS = frozenset({"gpu", "tpu"})  # of devices, on which what `plan export` writes for runs
@@ -103,9 +104,9 @@ def not_exported(fleet: ServingFleet, device: Device) -> str:
     engine = fleet_engine(fleet)
     if engine == "llama.cpp":
         return ""
-    plugin = PLUGINS.get((device.vendor, device.kind), "")
-    if plugin and engine == "vllm":
-        return f"vllm runs there by its plugin {plugin}, which plan export writes no command line for"
+    plugin = PLUGINS.get((engine, device.vendor, device.kind), "")
+    if plugin:
+        return f"{engine} runs there by {plugin}, a package of its own that plan export writes no command line for"
     return "" if device.kind in EXPORTED_KINDS else "no program that plan export writes for runs there"
 
 

@@ -191,9 +191,9 @@ def serving(launch: Launch) -> ServingLaunch:
         It has no model, or runs on a device that no engine of these formats supports.
     """
     assert isinstance(launch, ServingLaunch)
-    plugin = PLUGINS.get((launch.machine.vendor, launch.machine.device_kind))
+    plugin = PLUGINS.get(("vllm", launch.machine.vendor, launch.machine.device_kind))
     if plugin is not None:
-        raise NotExpressible(f"vLLM runs on {launch.machine.device} by its plugin {plugin}, which is not exported")
+        raise NotExpressible(f"vLLM runs on {launch.machine.device} by {plugin}, a package that is not exported")
     if launch.machine.device_kind not in EXPORTED_KINDS:
         raise NotExpressible(f"vLLM and SGLang do not run on {launch.machine.device}")
     if launch.machine.device_kind == "tpu" and launch.machine.devices_per_node > TPU_HOST_CHIPS:

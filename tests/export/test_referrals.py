@@ -62,8 +62,8 @@ def test_every_shipped_plan_is_launched_or_said_not_to_be(
 @pytest.mark.parametrize(
     ("shape", "engine", "said", "able"),
     [
-        ("gaudi3-x8", "vllm", "vllm runs there by its plugin vllm-gaudi, which", set()),
-        ("m2-ultra-192gb-x1", "vllm", "vllm runs there by its plugin vllm-metal, which", {"llama.cpp"}),
+        ("gaudi3-x8", "vllm", "vllm runs there by vllm-gaudi, a package", set()),
+        ("m2-ultra-192gb-x1", "vllm", "vllm runs there by vllm-metal, a package", {"llama.cpp"}),
         ("m2-ultra-192gb-x1", "llama.cpp", "", {"llama.cpp"}),
         ("sn40l-x16", None, "no program that plan export writes for runs there", set()),
         ("arc-pro-b60-x1", "vllm", "", {"vllm", "sglang", "llama.cpp"}),
@@ -82,8 +82,15 @@ def test_a_fleet_that_nothing_launches_is_told_with_the_plan(
     (launch,) = launches_of(plan.document, load_catalog(), command="")
     assert follow(launch) == able
     (refusal,) = export("vllm", [launch]).refusals or [None]
-    if refusal and "plugin" in said:
-        assert re.fullmatch(r"vLLM runs on [a-z0-9-]+ by its plugin vllm-[a-z]+, which is not exported", refusal.reason)
+    if refusal and "package" in said:
+        assert re.fullmatch(r"vLLM runs on [a-z0-9-]+ by vllm-[a-z]+, a package that is not exported", refusal.reason)
+
+
+def test_sglang_on_tpus_is_told_to_be_another_package() -> None:
+    """It was planned there, and vllm was told to launch it."""
+    asked = {"name": "chat", "model": "llama-3.1-8b", "engine": "sglang", "qpm": 60, "input_tokens": 300}
+    plan = api.solve(scenario(serving=[asked | {"output_tokens": 50}], hardware={"allow": ["tpu-v6e"]}))
+    assert any("chat on tpu-v6e: sglang runs there by sglang-jax" in text for text in plan.document["warnings"])
 
 
 def test_a_dozen_others(dozen: list[Launch]) -> None:

@@ -597,6 +597,22 @@ def test_a_share_on_spot_that_nobody_may_sell_is_told() -> None:
     assert said.startswith("batch: max_spot_share (0.5) does nothing while hardware.pricing names no spot")
 
 
+@pytest.mark.parametrize(
+    ("hardware", "said"),
+    [
+        ({"spot": {"interruptions": "0.05 /h"}}, "--set 'hardware.pricing=[on_demand, spot]'"),
+        ({"flex": {"wait": "12 h"}}, "--set 'hardware.pricing=[on_demand, flex]'"),
+        ({"spot": {"interruptions": "0.05 /h"}, "pricing": ["on_demand"]}, ""),  # chosen so
+    ],
+)
+def test_terms_of_what_is_not_bought_are_told(hardware: dict[str, Any], said: str) -> None:
+    """How often spot is taken away was stated, and nothing but prices on demand weighed, without a word."""
+    known = catalog([device()], [shape()], [offer("north/one", 1.0), offer("north/one", 0.2, price_model="spot")])
+    warnings = api.solve(scenario([job()], hardware=hardware), known).document["warnings"]
+    told = [line for line in warnings if "does nothing while hardware.pricing, left out, is on demand alone" in line]
+    assert [line.partition(": ")[2] for line in told] == [said] * bool(said)
+
+
 def test_owned_machines_that_leave_too_soon_are_told_where_nothing_else_is_in_the_way() -> None:
     """The first screen said "cannot hold together, though any fewer of these can: chat must run", and no more."""
     own = catalog([device()], [shape("north/one")], [])

@@ -56,6 +56,7 @@ def market_warnings(candidates: Candidates, workloads: Sequence[Workload], bough
     yield from _devices_alone(candidates, workloads)
     yield from _unsold(scenario, catalog)
     yield from _no_spot_share(scenario)
+    yield from _terms_of_nothing(scenario)
     rented = {row["offer"] for workload in workloads for row in workload["allocations"]}
     for offer in filter(is_own_contract, catalog.offers):
         yield from _own_contract(offer, scenario, catalog, used=offer.id in rented.union(bought))
@@ -91,6 +92,20 @@ def _no_spot_share(scenario: Scenario) -> Iterator[str]:
             yield (
                 f"{name} stands on no spot, which hardware.pricing names, without --set "
                 f"serving.{name}.max_spot_share=0.5 (1 of a batch of requests): how much of it may be taken away"
+            )
+
+
+def _terms_of_nothing(scenario: Scenario) -> Iterator[str]:
+    """Terms of spot and of queues beside prices that nobody chose, which are those on demand alone."""
+    hardware = scenario.hardware
+    if "pricing" in hardware.model_fields_set or any(fleet.max_spot_share for fleet in scenario.serving):
+        return  # what was chosen is meant, and of shares on spot something is said already
+    for model, stated in (("spot", hardware.spot), ("flex", hardware.flex)):
+        if stated is not None:
+            more = ", ".join((*hardware.pricing, model))
+            yield (
+                f"hardware.{model} does nothing while hardware.pricing, left out, is on demand alone: "
+                f"--set 'hardware.pricing=[{more}]'"
             )
 
 
