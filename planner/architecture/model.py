@@ -106,6 +106,17 @@ class Architecture:
         return any(group.experts for group in self.layers)
 
 
+def is_text_part(family: str) -> bool:
+    """Whether a Hugging Face model_type is that of the text within a model of text and pictures.
+
+    Examples
+    --------
+    >>> is_text_part("gemma3_text"), is_text_part("gemma2")
+    (True, False)
+    """
+    return family.endswith("_text")
+
+
 def size_only(*, name: str, family: str, source: str, parameters: int = 0) -> Architecture:
     """A model of which at most the size is known: no layers, so no attention, activations or cache.
 

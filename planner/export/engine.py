@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
+from planner.architecture.model import is_text_part
 from planner.estimate.engines import cut_block, engine_rules, in_blocks
 from planner.estimate.kernels import LEAST_CAPABILITY, OLD_CAPABILITY, left_behind
 from planner.estimate.resolve_serving import LONGEST_SPREADS
@@ -204,6 +205,12 @@ def _cache_tokens(launch: ServingLaunch) -> float:
     """Tokens that one rank's cache holds when it runs as many mean requests as planned.  [tokens]"""
     each = launch.mean_input_tokens + launch.mean_output_tokens / 2
     return (sequences(launch) or 0) // launch.layout.dp * each
+
+
+def text_alone(launch: ServingLaunch) -> bool:
+    """Whether the plan counts the text part of a repository that looks at pictures, too."""
+    model = launch.model
+    return not model.config_path and model.arch is not None and is_text_part(model.arch.family)
 
 
 def engine_notes(launch: ServingLaunch, engine: str) -> list[str]:

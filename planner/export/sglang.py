@@ -124,6 +124,8 @@ def _limits(launch: ServingLaunch) -> list[Argument]:
 def _ways(launch: ServingLaunch) -> list[Argument]:
     fleet = launch.fleet
     found: list[Argument] = []
+    if engine.text_alone(launch):
+        found.append(("--language-model-only", None))
     if fleet.speculative:
         length = fleet.speculative.length
         found += [

@@ -148,6 +148,8 @@ def _limits(launch: ServingLaunch) -> list[Argument]:
 def _ways(launch: ServingLaunch) -> list[Argument]:
     fleet = launch.fleet
     found: list[Argument] = []
+    if engine.text_alone(launch):
+        found.append(("--language-model-only", None))
     if fleet.prefix_cached:
         found.append(("--enable-prefix-caching", None))
     if fleet.speculative:

@@ -201,6 +201,22 @@ def test_mixtures_of_which_a_node_has_several_are_a_server_each(
         ENGINES[engine].files(unknown)
 
 
+@pytest.mark.parametrize(
+    ("name", "config_path", "alone"),
+    [("gemma-3-27b", "", True), ("gemma-3-27b", "config.json", False), ("gemma-2-27b", "", False)],
+)
+def test_the_text_part_of_a_model_that_sees_is_served_without_pictures(
+    name: str, config_path: str, alone: bool, launches: Read, stubs: Path
+) -> None:
+    """Engines kept room for pictures and loaded their encoder, of which the plan counts nothing."""
+    (launch,) = fleets(launches("trace"))
+    model = replace(launch.model, arch=load_model(name), config_path=config_path)
+    texts = [script_of(module.files(replace(launch, model=model))) for module in ENGINES.values()]
+    for engine, text in zip(ENGINES, texts):
+        ((_, options),) = parsed(engine, [text], stubs)
+        assert options.language_model_only is alone
+
+
 def test_speculation_prefixes_and_shared_caches(launches: Read, stubs: Path) -> None:
     (launch,) = fleets(launches("llama"))
     wish = launch.fleet.speculative or type(launch.fleet).model_fields["speculative"].annotation.__args__[0]

@@ -359,6 +359,14 @@ def test_weights_wider_than_those_that_are_published_are_told() -> None:
         assert all("--set serving.fleet.weights=fp8-block" in one for one in lines)
 
 
+@pytest.mark.parametrize(("model", "told"), [("gemma-3-4b", True), ("llama-3.2-3b", False)])
+def test_that_pictures_are_left_out_is_told(model: str, told: bool) -> None:
+    """A fleet of Gemma 3 was planned without its encoder of pictures, and nothing said so."""
+    asked = {**fleet(qpm=6), "model": model, "throughput": None}
+    lines = api.solve(scenario([], [asked], hardware={"allow": ["h100-*"]})).document["assumed"]
+    assert (f"fleet: the text part of {model} alone, and no pictures" in lines) == told
+
+
 def test_lengths_beyond_the_positions_of_a_model_are_told() -> None:
     """Requests that no server takes, and sequences that make another model of it, were planned without a word."""
     jobs = [job(model="gpt2-xl", tokens="1B", deadline="30 days", sequence_length=8192)]

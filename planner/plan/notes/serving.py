@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from planner.architecture.model import is_text_part
 from planner.candidates.offers import OWNED
 from planner.candidates.serving import ServingQuestion
 from planner.estimate.engines import DEFAULT_ENGINE, ENGINES, engine_rules
@@ -45,6 +46,8 @@ def serving_assumptions(question: ServingQuestion) -> Iterator[str]:
     rules = ENGINES[fleet_engine(fleet)]
     if fleet.engine is None:
         yield f"{fleet.name}: engine {rules.name}"
+    if fleet.model is not None and fleet.model.preset and is_text_part(question.arch.family):
+        yield f"{fleet.name}: the text part of {question.arch.name} alone, and no pictures"
     if limits.max_num_seqs is None or limits.max_num_batched_tokens is None:
         yield f"{fleet.name}: sequences at once and tokens of a step as {rules.name} limits them on each device"
     if limits.memory_fraction is None:
