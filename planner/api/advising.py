@@ -148,7 +148,9 @@ def _in_turn(session: Session, document: PlanDocument) -> Iterator[_Change]:
     hardware = session.scenario.hardware
     jobs = [workload for workload in document["workloads"] if workload["kind"] == "training"]
     rented = any(row["price_model"] != OWNED for job in jobs for row in job["allocations"])
-    for period_s in fine_periods_s(session.scenario) if rented and (hardware.owned or hardware.quotas) else ():
+    columns = sum(document["rejected"][job["name"]]["columns"] for job in jobs)
+    counted = rented and (hardware.owned or hardware.quotas)
+    for period_s in fine_periods_s(session.scenario, columns) if counted else ():
         written = format_duration(period_s)
         words = f"jobs in turn, in periods of {written},"
         yield _Change(IN_TURN * session.solved_s, words, f"periods={written}", within="periods")

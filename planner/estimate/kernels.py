@@ -99,14 +99,27 @@ def left_behind(engine: str, family: str) -> bool:
     return OLD_CAPABILITY.get(family, least) < least
 
 
-def not_exported(fleet: ServingFleet, device: Device) -> str:
-    """Why no command line is written for a fleet's engine on a device; "" where one is, or something else is why."""
+def not_exported(fleet: ServingFleet, device: Device, *, apart: bool = False) -> str:
+    """Why no command line is written for a fleet's engine on a device; "" where one is, or something else is why.
+
+    Parameters
+    ----------
+    fleet, device
+        What is served, and where.
+    apart
+        Whether replicas that share a machine are to be a server each, as those of mixtures are.
+    """
     engine = fleet_engine(fleet)
     if engine == "llama.cpp":
         return ""
     plugin = PLUGINS.get((engine, device.vendor, device.kind), "")
     if plugin:
         return f"{engine} runs there by {plugin}, a package of its own that plan export writes no command line for"
+    if device.kind == "tpu" and apart:
+        return (
+            "plan export gives no server its own chips of a slice, and replicas of a mixture share one; a replica that "
+            f"fills it is launched: --set 'serving.{fleet.name}.layout=tp4', say, with slices of as many chips"
+        )
     return "" if device.kind in EXPORTED_KINDS else "no program that plan export writes for runs there"
 
 

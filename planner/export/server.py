@@ -17,8 +17,9 @@ PORT = 8000
 GROUP_PORT = 29500  # where the nodes of one replica meet
 HEALTH = "/health"  # answers 200 when the engine serves: vLLM and SGLang alike
 MODEL_MEANING = "the weights: a folder, or a repository of the Hugging Face hub"
-# "CUDA C++ Programming Guide", environment variables; ROCm documentation "GPU isolation techniques"; seen 2026-11-24
-VISIBLE = {"nvidia": "CUDA_VISIBLE_DEVICES", "amd": "HIP_VISIBLE_DEVICES"}
+# "CUDA C++ Programming Guide", environment variables; ROCm documentation "GPU isolation techniques"; seen 2026-11-24;
+# oneAPI Level Zero specification, environment variables (recalled)
+VISIBLE = {"nvidia": "CUDA_VISIBLE_DEVICES", "amd": "HIP_VISIBLE_DEVICES", "intel": "ZE_AFFINITY_MASK"}
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 
 

@@ -93,6 +93,18 @@ def test_sglang_on_tpus_is_told_to_be_another_package() -> None:
     assert any("chat on tpu-v6e: sglang runs there by sglang-jax" in text for text in plan.document["warnings"])
 
 
+def test_mixtures_that_share_a_slice_of_tpus_are_told_to_have_no_launch_file() -> None:
+    """Each is a server of its own, and which chips it may have is nothing that a command line says."""
+    asked = {"name": "chat", "model": "qwen3-30b-a3b", "weights": "fp8", "qpm": 1, "input_tokens": 300}
+    asked |= {"output_tokens": 50, "min_replicas": 2, "layout": "tp4"}
+    for shape, told in (("gcp/tpu-v6e-8", True), ("gcp/tpu-v6e-4", False)):
+        hardware = {"exclude": ["*"], "owned": [{"shape": shape, "count": 2, "price": "$1/h"}]}
+        plan = api.solve(scenario(serving=[asked], hardware=hardware))
+        assert any("plan export gives no server its own chips" in text for text in plan.document["warnings"]) == told
+        launches = launches_of(plan.document, load_catalog(), command="")
+        assert [bool(follow(launch)) for launch in launches] == [not told] * len(launches)
+
+
 def test_a_dozen_others(dozen: list[Launch]) -> None:
     able = {launch.stem: follow(launch) for launch in dozen}
     assert {name for name, formats in able.items() if not formats} == {"13b-fsdp"}  # tp, ZeRO-3

@@ -196,7 +196,7 @@ def test_mixtures_of_which_a_node_has_several_are_a_server_each(
         ranks = options.data_parallel_size if engine == "vllm" else options.attn_dp_size
         assert (ranks, options.pp_size if engine == "sglang" else options.tensor_parallel_size) == (4, 1)
     assert found == {"0,1,2,3": 8000, "4,5,6,7": 8001}
-    unknown = replace(two, machine=replace(two.machine, vendor="intel"))
+    unknown = replace(two, machine=replace(two.machine, vendor="acme"))
     with pytest.raises(NotExpressible, match="told apart"):
         ENGINES[engine].files(unknown)
 

@@ -22,30 +22,40 @@ if TYPE_CHECKING:
 # Lengths of periods as people give them.  [s]
 PERIODS_S = tuple(60 * minutes for minutes in (5, 10, 15, 30, 60, 90, 120, 180, 240, 360, 480, 720, 1440, 2880, 10080))
 TRIED = 3  # lengths
+STARTS = 1_000_000  # of all ways in all periods: what a calendar is listed with in seconds
 COUNTED = ("hardware.owned", "hardware.quotas", "limits.max_devices")
 
 
-def fine_periods_s(scenario: Scenario) -> list[int]:
+def fine_periods_s(scenario: Scenario, columns: int) -> list[int]:
     """The shortest of some lengths that jobs may be planned in, in turn; none where there is nothing to order.
 
-    A grid of its own, and contracts that give one, are left as they are. Several, as a job holds whole periods: one of
-    100 minutes has less in periods of 2 h than in those of 90 min.
-    """
-    if scenario.scheduled or sum(job.count for job in scenario.training) < 2:
-        return []
-    most_s = min(scenario.horizon_s, *(job.deadline_s for job in scenario.training))
-    return [s for s in PERIODS_S if scenario.horizon_s <= MAX_PERIODS * s and 2 * s <= most_s][:TRIED]
-
-
-def in_turn(
-    scenario: Scenario, conflict: Sequence[str], search: Callable[..., Candidates], asker: Asker
-) -> Iterator[WayOut]:
-    """At most one way out: the finest calendar that is one, where machines are too few for all jobs at once.
+    A grid of its own, and contracts that give one, are left as they are; fleets run through, and make a calendar of
+    hundreds of periods large. Several, as a job holds whole periods: one of 100 minutes has less in periods of 2 h than
+    in those of 90 min.
 
     Parameters
     ----------
     scenario
         What is asked.
+    columns
+        Ways to run its jobs, each of which may start in every period.
+    """
+    if scenario.serving or scenario.scheduled or sum(job.count for job in scenario.training) < 2:
+        return []
+    most_s = min(scenario.horizon_s, *(job.deadline_s for job in scenario.training))
+    most = min(MAX_PERIODS, STARTS // max(columns, 1))
+    return [s for s in PERIODS_S if scenario.horizon_s <= most * s and 2 * s <= most_s][:TRIED]
+
+
+def in_turn(
+    ways: Candidates, conflict: Sequence[str], search: Callable[..., Candidates], asker: Asker
+) -> Iterator[WayOut]:
+    """At most one way out: the finest calendar that is one, where machines are too few for all jobs at once.
+
+    Parameters
+    ----------
+    ways
+        Those of the scenario, without limits that shape them.
     conflict
         Names of the limits and workloads that contradict each other.
     search
@@ -55,7 +65,8 @@ def in_turn(
     """
     if not any(name.startswith(COUNTED) for name in conflict):
         return
-    for period_s in fine_periods_s(scenario):
+    scenario = ways.scenario
+    for period_s in fine_periods_s(scenario, ways.whole.column_count):
         if asker.spent:
             return
         written = format_duration(period_s)

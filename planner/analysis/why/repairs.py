@@ -72,7 +72,7 @@ def diagnose(candidates: Candidates, search: Search, asker: Asker | None = None)
         wider=(
             *less,
             *less_load,
-            *in_turn(scenario, conflict.names, search, asker),
+            *in_turn(replace(ways, scenario=scenario), conflict.names, search, asker),
             *wider_choices(scenario, search, asker),
         ),
     )

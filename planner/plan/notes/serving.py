@@ -209,13 +209,19 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
                 f"{fleet.name} on {name}: {fleet_engine(fleet)} calls its own support of it experimental; try it "
                 f"before you rent, or leave it out: hardware.deny: [{name}]"
             )
-        if name in devices and (why := not_exported(fleet, devices[name])):
+        apart = question.arch.is_moe and any(map(_shares_a_machine, (row for row in rows if row["device"] == name)))
+        if name in devices and (why := not_exported(fleet, devices[name], apart=apart)):
             yield f"{fleet.name} on {name}: {why}"
     yield from _held_for_errors(fleet, cast("list[ServingAllocation]", rows))
     yield from _outages(question, rows)
     for row in rows:
         if question.tier == "analytic" and "tier" in row and row["tier"]["tag"] in ("inherited", "unfitted"):
             yield _not_measured(question, row)
+
+
+def _shares_a_machine(row: Allocation) -> bool:
+    """Whether a machine holds several of a row's replicas."""
+    return "devices_per_replica" in row and row["devices_per_shape"] >= 2 * row["devices_per_replica"]
 
 
 def _place(row: Allocation) -> str:
