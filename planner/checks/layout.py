@@ -204,7 +204,9 @@ def _pipeline_findings(where: str, arch: Architecture, split: TrainingLayout) ->
     if pp > max(layers, 1) or pp * vpp > layers + ENDS:
         yield _illegal(where, f"{pp} × {vpp} stages, {layers} layers")
     elif vpp > 1 and (pp == 1 or not cut_chunks(layers, pp, vpp) or split["micro_batches"] % pp):
-        yield _illegal(where, f"{vpp} chunks of {pp} stages want chunks of nearly one size and micro-batches in multiples of {pp}")
+        yield _illegal(
+            where, f"{vpp} chunks of {pp} stages want chunks of nearly one size and micro-batches in multiples of {pp}"
+        )
 
 
 def _sequence_findings(

@@ -228,7 +228,11 @@ def _rules(
     def chunks(vpp: int) -> bool:
         return vpp == 1 or any(pp > 1 and cut_chunks(layers, pp, vpp) for pp in stages)
 
-    yield "vpp", chunks, f"{layers} layers make no chunks of nearly one size of it for {'/'.join(map(str, stages[:4]))} stages"
+    yield (
+        "vpp",
+        chunks,
+        f"{layers} layers make no chunks of nearly one size of it for {'/'.join(map(str, stages[:4]))} stages",
+    )
 
 
 def _by_software(job: TrainingJob) -> Iterator[tuple[str, tuple[str, str]]]:
