@@ -44,10 +44,13 @@ class ErrorBand:
 
     def time_margins(self, confidence: float, power: FloatOrArray) -> NDArray[np.float64]:
         """The same where the band is wider by a power, element by element; see `beyond_power`."""
-        if self.time is None:
-            return np.ones(np.shape(power))
+        every, margins = np.asarray(power), np.full(np.shape(power), self.time_margin(confidence))
+        if self.time is None or (every == 1.0).all():
+            return margins
         quantile = _quantile(self.time.p50, self.time.p90, confidence)
-        return np.maximum(1.0, widened_quantile(self.time.p50, quantile, power))
+        for one in np.unique(every):  # a few powers, of thousands of layouts
+            margins[every == one] = max(1.0, float(widened_quantile(self.time.p50, quantile, one)))
+        return margins
 
     def widened(self, power: float) -> ErrorBand:
         """With the band of times wider by a power; rows and errors stay those measured."""
