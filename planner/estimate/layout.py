@@ -34,6 +34,26 @@ def equal_chunks(layers: int, stages: int, chunks: int) -> bool:
     return layers % (stages * chunks) == 0 or (layers + ENDS) % (stages * chunks) == 0
 
 
+def expert_tensor_degree(tp: Any, ep: Any) -> Any:
+    """Over how many tensor ranks one expert is cut: over none where experts are spread, else over all.
+
+    Guides spread experts before they cut them (Megatron-Core, "Mixture of Experts": expert tensor parallelism of 1),
+    and every measured row with experts spread did so. Ranks that share experts follow each other then, tensor ranks
+    first, so that eight of them lie in a node of eight.
+
+    Parameters
+    ----------
+    tp, ep
+        Degrees of tensor and of expert parallelism.
+
+    Examples
+    --------
+    >>> expert_tensor_degree(np.array([4, 4, 1]), np.array([1, 8, 8])).tolist()
+    [4, 1, 1]
+    """
+    return np.where(np.asarray(ep) > 1, 1.0, tp)
+
+
 def cut_chunks(layers: int, stages: int, chunks: int) -> bool:
     """Whether layers make chunks of one size, or of two that differ by a layer with few chunks of the smaller one.
 

@@ -9,7 +9,7 @@ from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.equations import memory as mem
 from planner.estimate.layer_memory import LayerScalars, layer_scalars
-from planner.estimate.layout import Layout
+from planner.estimate.layout import Layout, expert_tensor_degree
 from planner.estimate.memory_stack import MemoryStack
 
 Values = NDArray[np.float64]
@@ -46,17 +46,6 @@ class Stage:
     has_head: NDArray[np.bool_]
 
 
-def expert_tensor_degree(dp: Values, cp: Values, tp: Values, ep: Values) -> Values:
-    """How tensor parallelism splits one expert: by t while expert parallelism fits in dp cp, else not at all.
-
-    Parameters
-    ----------
-    dp, cp, tp, ep
-        Degrees of data, context, tensor and expert parallelism.
-    """
-    return np.where(np.mod(dp * cp, ep) == 0, tp, 1.0)
-
-
 def ranks_of(arch: Architecture, stack: MemoryStack, sequence_length: float, layout: Layout) -> Ranks:
     """What all stages of a job share, once for all layouts.
 
@@ -75,7 +64,7 @@ def ranks_of(arch: Architecture, stack: MemoryStack, sequence_length: float, lay
     m = lay.micro_batches
     split = shards = excess = np.asarray(1.0)
     if arch.is_moe:
-        et = expert_tensor_degree(lay.dp, lay.cp, lay.tp, lay.ep)
+        et = expert_tensor_degree(lay.tp, lay.ep)
         split = lay.ep * et
         shards = np.asarray(mem.expert_shard_devices(lay.dp, lay.cp, lay.tp, lay.ep, et))
         excess = np.where(lay.ep > 1, stack.expert_imbalance - 1.0, 0.0)

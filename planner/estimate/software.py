@@ -406,6 +406,11 @@ def _of_torchtitan(_: Software, asked: Asked) -> Iterator[Lack]:
     stages = layout.pp * layout.vpp
     if layout.vpp > 2 and -(-flavor.layers // -(-flavor.layers // stages)) != stages:
         yield Lack(f"torchtitan cannot cut {flavor.layers} layers into {stages} stages", "write layout: {vpp: 1}")
+    shared = layout.cp * layout.tp  # ranks of experts take those of context and of tensors first
+    if layout.ep > 1 and layout.ep % shared:
+        yield Lack(
+            f"torchtitan spreads experts over groups of {shared} ranks that share a sequence", "plan with another ep"
+        )
     if asked.job.offload and layout.sharding == "none":
         yield Lack("torchtitan offloads what is sharded only", "plan with sharding: zero-3")
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.carriers import dataclass
-from planner.estimate.layout import Layout
+from planner.estimate.layout import Layout, expert_tensor_degree
 from planner.estimate.stack import Stack
-from planner.estimate.step_layer import Context, expert_tensor
+from planner.estimate.step_layer import Context
 
 FEWEST = 64  # layouts below which sharing does not pay
 _OF_A_LAYER = ("micro_batch", "tp", "cp", "ep", "sharding", "recompute")
@@ -42,7 +42,10 @@ class Ways:
         """Numbers from 0; None where a degree is no whole number."""
         lay = layout.as_floats()
         layer, exchange = (
-            _key([getattr(lay, name) for name in names] + [expert_tensor(lay), _alone(lay)], np.size(lay.devices))
+            _key(
+                [getattr(lay, name) for name in names] + [expert_tensor_degree(lay.tp, lay.ep), _alone(lay)],
+                np.size(lay.devices),
+            )
             for names in (_OF_A_LAYER, _OF_AN_EXCHANGE)
         )
         if layer is None or exchange is None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from planner.carriers import dataclass
 from planner.equations import step_time as eq
 from planner.estimate.constants import StepConstants
-from planner.estimate.layout import Layout
+from planner.estimate.layout import Layout, expert_tensor_degree
 from planner.estimate.machine import Machine
 from planner.estimate.stack import Stack
 from planner.estimate.work import LayerWork, Work
@@ -97,13 +97,8 @@ def context_of(work: Work, layout: Layout, machine: Machine, stack: Stack, const
         bytes_per_s=bandwidth * constants.memory / stack.overhead,
         wave_elements=np.asarray(constants.wave) * eq.TILE_ELEMENTS * multiprocessors,
         norm_split=np.where(np.asarray(stack.sequence_parallel) > 0, lay.tp, 1.0),
-        expert_tensor=expert_tensor(lay),
+        expert_tensor=expert_tensor_degree(lay.tp, lay.ep),
     )
-
-
-def expert_tensor(layout: Layout) -> Values:
-    """How tensor parallelism splits one expert."""
-    return np.where(np.mod(layout.dp * layout.cp, layout.ep) == 0, layout.tp, 1.0)
 
 
 def layer_pass(ctx: Context, layer: LayerWork) -> LayerPass:
@@ -217,7 +212,7 @@ def _traffic(ctx: Context, layer: LayerWork) -> Values:
     moved = eq.layer_traffic_bytes(ctx.tokens, h / ctx.norm_split, width, qkv, layer.up_projections)
     if np.any(np.asarray(layer.experts) > 0):
         row = 8.0 * h + 4.0 * layer.up_projections * layer.expert_width
-        moved = moved + ctx.tokens * _routed(ctx, layer) * row / ctx.expert_tensor
+        moved = moved + ctx.tokens * _routed(ctx, layer) * row / np.maximum(ctx.expert_tensor, ctx.norm_split)
     moved = ctx.stack.traffic * moved
     if np.any(np.asarray(ctx.stack.adapters) > 0):
         moved = moved + _adapters(ctx, layer)
@@ -247,7 +242,8 @@ def _casts(ctx: Context, layer: LayerWork) -> Values:
     if not np.any(low > 0):
         return NONE
     wide = 2.0 * ctx.work.hidden + (layer.output_width + layer.mlp_width + layer.shared_width) / ctx.layout.tp
-    wide = wide + layer.experts_per_token * (ctx.work.hidden + layer.expert_width)
+    apart = np.where(ctx.expert_tensor > 1, 1.0, ctx.norm_split)  # of experts that are not cut each rank has its tokens
+    wide = wide + layer.experts_per_token * (ctx.work.hidden + layer.expert_width / ctx.expert_tensor) / apart
     return np.asarray(low * ctx.stack.cast * eq.quantisation_bytes(ctx.tokens, wide) / ctx.bytes_per_s)
 
 

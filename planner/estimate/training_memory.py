@@ -15,12 +15,12 @@ from planner.estimate.frameworks import kept_as, software_stage
 from planner.estimate.layer_memory import LayerScalars, TokenBytes
 from planner.estimate.layout import RECOMPUTE_FULL, RECOMPUTE_NONE, Layout
 from planner.estimate.memory_peak import buckets_of, peak_of_backward, side_pools, weight_gradients
-from planner.estimate.memory_ranks import Ranks, Stage, Values, expert_tensor_degree, ranks_of, stage_of, states_of
+from planner.estimate.memory_ranks import Ranks, Stage, Values, ranks_of, stage_of, states_of
 from planner.estimate.memory_stack import FRAGMENTATION_SHARE, MemoryStack, memory_stack
 from planner.estimate.terms import Terms
 from planner.estimate.training_spec import TrainingSpec
 
-__all__ = ["FRAGMENTATION_SHARE", "expert_tensor_degree", "fullest_stage", "host_bytes", "rank_memory"]
+__all__ = ["FRAGMENTATION_SHARE", "fullest_stage", "host_bytes", "rank_memory"]
 
 RANKS = ("max", "rank0", "last")  # fullest of the first and the last pipeline stage; the first; the last
 ALIKE = ("gpu", "tpu", "neuron")  # families that stand for all: what their names begin with is what counts

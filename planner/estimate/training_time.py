@@ -28,10 +28,9 @@ from planner.equations import communication as com
 from planner.equations import flops, pipeline, rules
 from planner.equations import memory as mem
 from planner.equations.activations import EXPERT_IMBALANCE
-from planner.estimate.layout import RECOMPUTE_FULL, RECOMPUTE_SELECTIVE, Layout
+from planner.estimate.layout import RECOMPUTE_FULL, RECOMPUTE_SELECTIVE, Layout, expert_tensor_degree
 from planner.estimate.machine import Group, Machine
 from planner.estimate.terms import Terms
-from planner.estimate.training_memory import expert_tensor_degree
 from planner.estimate.training_spec import TrainingSpec
 
 Values = NDArray[np.float64]
@@ -226,7 +225,7 @@ def _shard_groups(run: _Run) -> list[tuple[Group, Values]]:
     dense = Group(machine=run.machine, ranks=lay.dp * lay.cp, stride=lay.tp)
     result = [(dense, (run.arch.parameters - expert) / (lay.tp * lay.pp))]
     if expert:
-        et = expert_tensor_degree(lay.dp, lay.cp, lay.tp, lay.ep)
+        et = expert_tensor_degree(lay.tp, lay.ep)
         ranks = mem.expert_shard_devices(lay.dp, lay.cp, lay.tp, lay.ep, et)
         shared = Group(machine=run.machine, ranks=ranks, stride=lay.ep * et)
         result.append((shared, expert / (lay.ep * et * lay.pp)))

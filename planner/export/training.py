@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-import numpy as np
-
-from planner.estimate.memory_ranks import expert_tensor_degree
+from planner.estimate.layout import expert_tensor_degree
 from planner.estimate.software import SOFTWARE, Asked, Split, lack
 from planner.export.launch import NotExpressible, Timing, TrainingLaunch, TrainingLayout, Turn
 from planner.units import format_duration
@@ -96,8 +94,7 @@ def wall_time_limit_s(launch: TrainingLaunch) -> int:
 
 def expert_tensor_size(layout: TrainingLayout) -> int:
     """Ranks that share each expert of a layout, as the plan's memory and time count them."""
-    dp, cp, tp, ep = (np.asarray(float(size)) for size in (layout.dp, layout.cp, layout.tp, layout.ep))
-    return int(expert_tensor_degree(dp, cp, tp, ep))
+    return int(expert_tensor_degree(layout.tp, layout.ep))
 
 
 def training_notes(launch: TrainingLaunch, name: str) -> Iterator[str]:
