@@ -313,13 +313,13 @@ def test_jobs_that_may_follow_each_other_are_advised_to(
     """Cards were rented for 39 of 40 short jobs, beside a node of one's own with days of time for all of them."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "many.yaml").write_text(
-        "schema: plan/v1\nname: many\n"
+        "schema: plan/v1\nname: many\nhorizon: 4 days\n"
         "hardware: {allow: [l40s], owned: [{shape: l40s-x4, count: 1, price: $0.9/h}]}\ntraining:\n"
         "  - {name: adapters, model: llama-3.1-8b, tokens: 5M, epochs: 2, count: 40, deadline: 3 days,"
         " lora: {rank: 16}, sequence_length: 2048}\n"
     )
     screen = run("solve", "many.yaml", "-v").out
-    said = re.search(r"> jobs in turn, in periods of 90 min, would save (\$[\d,.]+) \(\d+ %\)\n  (plan .*)\n", screen)
+    said = re.search(r"> jobs in turn, in periods of \d+ (?:min|h), would save (\$[\d,.]+) \(\d+ %\)\n  (plan .*)\n", screen)
     assert said is not None
     now, then = (
         json.loads(run("solve", "many.yaml", *some, "-o", "json").out)["summary"]["cost_usd"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from planner import api
+from planner.analysis.why.in_turn import fine_periods_s
 from planner.analysis.why.repairs import settings_of
 from planner.analysis.why.settings import in_words, stated_limits, written
 from planner.analysis.why.widen import least_that_works, load_of, rounded_up_us, wider_choices
@@ -820,3 +822,12 @@ def test_a_wider_choice_that_was_not_listed_in_time_is_told_as_unproven() -> Non
     ways = list(wider_choices(asked, lambda _: replace(narrow, cut=("job",)), Asker()))
     assert [(one["limit"], one["to"], one["proven"]) for one in ways] == [("hardware.allow", None, False)]
     assert list(wider_choices(asked, lambda _: narrow, Asker())) == []
+
+
+@pytest.mark.parametrize("columns", [1, 40, 400, 4000, 40_000])
+def test_jobs_are_tried_in_turn_on_no_calendar_that_takes_gigabytes(columns: int) -> None:
+    """Three jobs with hundreds of ways in hundreds of periods took seven gigabytes before their plan was told."""
+    asked = scenario([job(name, deadline="20 days") for name in "abc"], horizon="1 month")
+    for period_s in fine_periods_s(asked, columns):
+        assert columns * math.ceil(asked.horizon_s / period_s) <= 30_000
+    assert bool(fine_periods_s(asked, columns)) == (columns <= 4000)
