@@ -319,7 +319,9 @@ def test_jobs_that_may_follow_each_other_are_advised_to(
         " lora: {rank: 16}, sequence_length: 2048}\n"
     )
     screen = run("solve", "many.yaml", "-v").out
-    said = re.search(r"> jobs in turn, in periods of \d+ (?:min|h), would save (\$[\d,.]+) \(\d+ %\)\n  (plan .*)\n", screen)
+    said = re.search(
+        r"> jobs in turn, in periods of \d+ (?:min|h), would save (\$[\d,.]+) \(\d+ %\)\n  (plan .*)\n", screen
+    )
     assert said is not None
     now, then = (
         json.loads(run("solve", "many.yaml", *some, "-o", "json").out)["summary"]["cost_usd"]
