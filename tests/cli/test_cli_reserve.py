@@ -60,7 +60,7 @@ def test_what_is_reserved_is_the_best_of_every_count(seed: int) -> None:
 
 def test_reserving_nothing_saves_nothing() -> None:
     """A plain plan was held against the cheapest, as calendars are never made plainer: nothing "saved" $2.88."""
-    job = {"name": "train", "model": "qwen3-30b-a3b", "sequence_length": 4096, "tokens": "2B", "deadline": "30 days"}
+    job = {"name": "train", "model": "qwen2.5-7b", "sequence_length": 4096, "tokens": "2B", "deadline": "30 days"}
     asked = scenario([job], hardware={"allow": ["h100-sxm-80gb"]}, limits={"max_devices": 8})
     plain = api.solve(asked).document["plain"]
     assert plain["above"] > 0

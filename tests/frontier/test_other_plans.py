@@ -170,7 +170,7 @@ def test_staying_wants_cost_first() -> None:
 
 def test_a_question_that_did_not_change_keeps_its_plan() -> None:
     """Also one that is dearer than the cheapest for being plainer."""
-    job = {"name": "job", "model": "qwen3-30b-a3b", "sequence_length": 4096, "tokens": "2B", "deadline": "30 days"}
+    job = {"name": "job", "model": "qwen2.5-7b", "sequence_length": 4096, "tokens": "2B", "deadline": "30 days"}
     hardware = {"allow": ["h100-sxm-80gb"], "pricing": ["on_demand"]}
     asked = scenario_of([job], hardware=hardware, limits={"max_devices": 8})
     before = api.solve(asked).document
