@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,40 +112,10 @@ class TrainingQuestion:
         """The error that predictions for a site carry."""
         return band_on(self.job, self.arch, site.device, self.catalog, measured=self._step_measured(site))
 
-    def outside(
-        self, site: Site, nodes: NDArray[np.int64], layout: Layout, rows: NDArray[np.int64] | slice = EVERY
-    ) -> dict[str, NDArray[np.bool_]]:
-        """In what layouts on shapes of a site lie outside the rows behind the constants; see `bands.beyond`.
-
-        Where a step of the job was measured, its model and sequences are no guess.
-
-        Parameters
-        ----------
-        site
-            The machine.
-        nodes
-            (n,) shapes of each run.
-        layout
-            How they are split.
-        rows
-            (n,) which of the layouts.
-        """
-        if self.tier(site) != "analytic":
-            return {}
-        sizes = {name: np.asarray(getattr(layout, name))[rows] for name in ("pp", "cp", "ep")}
-        sizes["devices"] = nodes * site.shape.devices
-        strange = (nodes > 1) & strange_network(site.shape, self.catalog)
-        return beyond(self.catalog, site.device.family, {**self._sizes(site), **sizes}, strange_network=strange)
-
-    def _sizes(self, site: Site) -> dict[str, float]:
-        if self._step_measured(site):
-            return {}
-        return {"parameters": float(self.arch.parameters), "sequence_length": float(self.spec.sequence_length)}
-
     def power(
         self, site: Site, nodes: NDArray[np.int64], layout: Layout, rows: NDArray[np.int64] | slice = EVERY
     ) -> NDArray[np.float64]:
-        """(n,) by which power the band of times is wider there, for lying outside; see `bands.beyond_power`.
+        """(n,) by which power the band of times is wider there, outside of what rows cover; see `bands.beyond_power`.
 
         Parameters
         ----------
@@ -158,8 +128,21 @@ class TrainingQuestion:
         rows
             (n,) which of the layouts.
         """
-        power = beyond_power(self.catalog, self.outside(site, nodes, layout, rows))
+        split = {name: np.asarray(getattr(layout, name))[rows] for name in ("pp", "cp", "ep")}
+        strange = (nodes > 1) & strange_network(site.shape, self.catalog)
+        power = self._power(site, {**split, "devices": nodes * site.shape.devices}, strange)
         return np.broadcast_to(power, np.shape(nodes))
+
+    def _power(
+        self, site: Site, sizes: Mapping[str, NDArray[Any]], strange: bool | NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Of sizes of runs; where a step of the job was measured, its model and sequences are no guess."""
+        if self.tier(site) != "analytic":
+            return np.ones(())
+        own: dict[str, Any] = dict(sizes)
+        if not self._step_measured(site):
+            own |= {"parameters": float(self.arch.parameters), "sequence_length": float(self.spec.sequence_length)}
+        return beyond_power(self.catalog, beyond(self.catalog, site.device.family, own, strange_network=strange))
 
     def time_margins(
         self,
@@ -225,14 +208,7 @@ class TrainingQuestion:
 
     def mix_band(self, site: Site) -> ErrorBand:
         """The error of a group of a mix: its groups talk over its network, and how many there are is left out."""
-        return self.band(site).widened(self._mix_power(site))
-
-    def _mix_power(self, site: Site) -> float:
-        if self.tier(site) != "analytic":
-            return 1.0
-        strange = strange_network(site.shape, self.catalog)
-        outside = beyond(self.catalog, site.device.family, self._sizes(site), strange_network=strange)
-        return float(beyond_power(self.catalog, outside))
+        return self.band(site).widened(float(self._power(site, {}, strange_network(site.shape, self.catalog))))
 
     @property
     def confidences(self) -> tuple[float, ...]:
