@@ -23,7 +23,7 @@ LARGE = ("aws", "gcp", "azure")
 
 
 def elsewhere_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
-    """Every seller that there is something to say of, each cost from all offers; what is left out claims nothing.
+    """Every seller that there is something to say of, each cost from all offers: none is left out.
 
     Parameters
     ----------
@@ -34,12 +34,10 @@ def elsewhere_findings(document: PlanDocument, scenario: Scenario, catalog: Cata
     catalog
         The catalog with the scenario's discounts: offers of every seller.
     """
-    if "elsewhere" not in document:
-        return
     rows: list[Any] = [row for workload in document["workloads"] for row in workload["allocations"]]
     rows = [row for row in rows if row["price_model"] in METERED and row["provider"] in catalog.providers]
     due = list(_due(rows, scenario, catalog)) if rows else []
-    stated = document["elsewhere"]
+    stated = document.get("elsewhere", [])
     if [row["seller"] for row in stated] != [cells["seller"] for cells in due]:
         named = ", ".join(row["seller"] for row in stated)
         yield Finding("wrong-alternative", f"elsewhere is told of {named or 'nobody'}, not of who else may sell it")

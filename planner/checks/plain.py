@@ -46,6 +46,8 @@ def plain_findings(
     if not set(told) <= set(mine):
         yield Finding(WRONG, f"the cheapest plan runs {sorted(set(told) - set(mine))}, which nobody asks for")
         return
+    if len(told) < len(plain["workloads"]):
+        yield Finding(WRONG, "the cheapest plan tells of a workload more than once")
     least = sum(told.get(name, one)["cost_microusd"] for name, one in mine.items())
     paid = sum(one["cost_microusd"] for one in mine.values())
     above = paid / least - 1.0 if least else 0.0
