@@ -247,10 +247,16 @@ def _levels(question: TrainingQuestion, site: Site) -> list[Level]:
 
 def _figures_of(question: TrainingQuestion, search: Search, levels: Sequence[Level]) -> bytes:
     """Everything on a machine that its layouts and the seconds of their steps follow from, but the counts."""
+    room, analytic = _room(search, levels), float(is_analytic(search.spec))
+    return figures_of(question.machine_figures(search.group[0]), *room, analytic, texts=True)
+
+
+def _room(search: Search, levels: Sequence[Level]) -> tuple[str | int | float | None, ...]:
+    """What of a machine and its confidences decides which layouts of some counts fit it."""
     site = search.group[0]
-    memory = (site.usable_bytes, host_bytes_per_device(site.shape), [level.memory_margin for level in levels])
-    kind = (site.device.kind, search.family, site.shape.devices, search.domain, float(is_analytic(search.spec)))
-    return figures_of(question.machine_figures(site), *kind, *memory, texts=True)
+    host = host_bytes_per_device(site.shape) if search.spec.offload else None
+    kind = site.device.kind, search.family, site.shape.devices, search.domain
+    return *kind, site.usable_bytes, host, *(level.memory_margin for level in levels)
 
 
 def _nothing() -> Looked:
@@ -436,14 +442,18 @@ def _fits(
 
     waiting: dict[bytes, Fit] = {}
     listed: dict[object, Rows] = {}
+    alike: dict[object, Fit] = {}  # of machines that differ in nothing that memory follows from
     for told, (search, levels) in sorted(missing.items(), key=lambda one: one[1][0].microusd_per_flop):
         if out(found):
             break
         which = (tuple(search.device_counts), search.domain)
         if which not in listed:
             listed[which] = _rows_on(evaluated, search, question.involved)
-        rows = _beside(evaluated, listed[which], near[told]) if near else listed[which]
-        unsure[told] = waiting[told] = _fit(question, search, levels, evaluated, rows, every_layout=every_layout)
+        same = search.counts, *_room(search, levels), told if near else b""
+        if same not in alike:
+            rows = _beside(evaluated, listed[which], near[told]) if near else listed[which]
+            alike[same] = _fit(question, search, levels, evaluated, rows, every_layout=every_layout)
+        unsure[told] = waiting[told] = alike[same]
         if sum(len(one.rows) for one in waiting.values()) >= AT_ONCE:
             yield from done()
             waiting = {}

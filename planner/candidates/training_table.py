@@ -218,8 +218,10 @@ def _crossed(
         time=_times(parts).select(index),
         finish_s=finish,
         cost_microusd=tuple(
-            rental_microusd(int(n), site.offer.price_microusd_per_hour, float(run), paid)
-            for n, site, run, paid in zip(nodes, sites, hours, seconds_of([site.bill for site in sites], hours))
+            rental_microusd(n, site.offer.price_microusd_per_hour, run, paid)
+            for n, site, run, paid in zip(
+                nodes.tolist(), sites, hours.tolist(), seconds_of([site.bill for site in sites], hours)
+            )
         ),
         fastest_s=fastest_s,
     )
@@ -248,7 +250,8 @@ def _within_caps(caps: ShapeCaps, part: Part, site: Site, ledger: Ledger) -> lis
     dollars = part.nodes[kept] * (site.offer.price_microusd_per_hour / 1e6) * (part.finish_s[kept] / 3600.0)
     sane = kept[dollars * 1e6 <= DEAREST_MICROUSD]
     ledger.drop("too-dear", "columns", len(kept) - len(sane), nearest=f"{site.offer.id}: more than $10,000,000,000")
-    return [int(row) for row in sane]
+    found: list[int] = sane.tolist()
+    return found
 
 
 def _times(parts: Sequence[Part]) -> Terms:

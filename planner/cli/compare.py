@@ -85,7 +85,7 @@ def compare(
     from planner.cli.quantities import deadline_of
     from planner.cli.sides import Given
     from planner.cli.sweep import security_of_files
-    from planner.optimize import child
+    from planner.optimize import early
 
     most = None if max_increase is None else _increase(max_increase)
     threads = options.within_cores(frame, threads)
@@ -110,7 +110,7 @@ def compare(
     if workers > 1 or scheduler or tls or journal:
         hint = "name several with --scenario, or leave it out"
         raise usage("not-together", "--workers, --scheduler, --tls and --journal are for catalogs over scenarios", hint)
-    child.start_early(threads)
+    early.start_early(threads)
     found = compared(given, sources, cause=not no_cause)
     _emit(frame, found, output, out)
     raise typer.Exit(_code(found, exit_code, most))

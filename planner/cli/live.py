@@ -47,10 +47,10 @@ def live(
         raise usage("not-installed", f"plan live needs {_NEEDS}, which is not installed", hint)
     from planner.cli.find import load
     from planner.cli.quantities import share_of
-    from planner.optimize import child
+    from planner.optimize import early
 
     threads = options.within_cores(frame, threads)
-    child.start_early(threads)
+    early.start_early(threads)
     asked: dict[str, Any] = {"solver": solver.value, "threads": threads, "seed": seed, "allow_suspect": allow_suspect}
     asked["tie_tolerance"] = share_of(tie_tolerance, "--tie-tolerance")
     question, catalog = load(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import copy
 import gc
 import os
 import signal
@@ -120,9 +121,18 @@ for room in (
 
 
 @cache
-def command() -> Callable[..., Any]:
-    """The commands with their options, read from the signatures of their functions once in a process."""
-    return get_command(app)
+def command(word: str = "") -> Callable[..., Any]:
+    """The commands with their options, read from the signatures of their functions once in a process.
+
+    Parameters
+    ----------
+    word
+        The only command to read; all of them where it is none, or `help`, which is asked about all.
+    """
+    alone = copy.copy(app)
+    alone.registered_commands = [one for one in app.registered_commands if one.name == word != "help"]
+    alone.registered_groups = [one for one in app.registered_groups if one.name == word]
+    return get_command(alone if alone.registered_commands or alone.registered_groups else app)
 
 
 def main(began_s: float | None = None) -> None:
@@ -148,7 +158,7 @@ def _answer() -> None:
     asked_by_shell = "_PLAN_COMPLETE" in os.environ or not _COMPLETION.isdisjoint(sys.argv)
     try:
         try:
-            command()(prog_name="plan")
+            command(sys.argv[1] if len(sys.argv) > 1 else "")(prog_name="plan")
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:  # before the command began, or when it had ended

@@ -67,7 +67,7 @@ def solve(
 ) -> None:
     """Find the cheapest way to run a scenario, and prove it."""
     from planner.cli.find import load
-    from planner.optimize import child
+    from planner.optimize import early
 
     sections = _sections(show, output)
     deadline = deadline_of(time_limit)
@@ -75,7 +75,7 @@ def solve(
     asked |= {"tie_tolerance": share_of(tie_tolerance, "--tie-tolerance"), "workers": workers}
     asked |= _others(best, within, previous, move_cost)
     threads = options.within_cores(frame, threads)
-    child.start_early(threads)  # it imports the solvers while the scenario is read
+    early.start_early(threads)  # it imports the solvers while the scenario is read
     with on_time(deadline):
         question, catalog = load(
             scenario, settings=settings, case=case, hardware=hardware, prices=prices, price=price, frame=frame

@@ -93,29 +93,28 @@ def figures_of(*things: Any, texts: bool = False) -> bytes:
 
 
 def _collect(thing: Any, parts: list[bytes]) -> None:
-    if isinstance(thing, np.ndarray):
-        parts.append(b"%d:" % thing.size + thing.astype(np.float64, copy=False).tobytes())
-    elif isinstance(thing, NUMBERS):
+    kind: Any = type(thing)
+    if kind is float:  # most are; pairs of a name and a number come next
         parts.append(b"1:" + pack("=d", thing))
-    elif (names := _names(type(thing))) is not None:  # type: ignore[arg-type]
-        for name in names:
-            value = getattr(thing, name)
-            if type(value) is float:  # most are
-                parts.append(b"1:" + pack("=d", value))
-            else:
-                _collect(value, parts)
-    elif isinstance(thing, tuple | list):
+    elif kind is str:
+        parts.append(b'"' + thing.encode())
+    elif kind is tuple or kind is list:
         parts.append(b"(%d" % len(thing))
         for each in thing:
             _collect(each, parts)
-    elif isinstance(thing, str):
-        parts.append(b'"' + thing.encode())
+    elif isinstance(thing, np.ndarray):
+        parts.append(b"%d:" % thing.size + thing.astype(np.float64, copy=False).tobytes())
+    elif isinstance(thing, NUMBERS):
+        parts.append(b"1:" + pack("=d", thing))
+    elif (names := _names(kind)) is not None:
+        for name in names:
+            _collect(getattr(thing, name), parts)
     elif isinstance(thing, bytes):
         parts.append(thing)
     elif thing is None:
         parts.append(b"-")
     else:
-        raise TypeError(f"no figures are known of a {type(thing).__name__}")
+        raise TypeError(f"no figures are known of a {kind.__name__}")
 
 
 @cache

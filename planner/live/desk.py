@@ -29,7 +29,7 @@ from planner.carriers import dataclass
 from planner.deadline import Deadline, TimeIsUp
 from planner.errors import PlanError, StoppedError
 from planner.live.knobs import Changes, settings_of
-from planner.optimize import child
+from planner.optimize import early
 from planner.plan.model.frontier import Tradeoff
 from planner.plan.model.plan import PlanDocument
 from planner.plan.proof import is_proven
@@ -205,7 +205,7 @@ class Desk:
         if kept is not None:
             yield kept
             return
-        child.start_early(self.start.options["threads"])  # it may have gone with a question that was dropped
+        early.start_early(self.start.options["threads"])  # it may have gone with a question that was dropped
         began_s, first = time.monotonic(), Deadline.after(FIRST_S)
         session, found = self._last, None
         with contextlib.suppress(StoppedError), self._on_time(first):

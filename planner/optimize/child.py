@@ -4,8 +4,8 @@ It leads a session of its own, so that a Ctrl-C of the terminal does not reach i
 it together with the solvers that it started. It works in a folder of its own, which goes with it.
 When its planner dies without a word it sees the end of its input and does the same for itself.
 
-Nothing heavy is imported here: the process can be started before the planner has read a scenario,
-so that both import their libraries at the same time.
+Nothing heavy is imported here: the process can be started before the planner has read a scenario, so that both
+import at the same time what only one of them needs (`early`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, Protocol
 
 PREFIX = "plan-solver-"  # of its folder
 HEAD = 8  # bytes of the length before each frame (`wire`)
@@ -54,7 +54,7 @@ class Child:
     ready: bool  # has imported all that it needs
     solvers: tuple[str, ...]  # that it can run, once it is ready
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, start: Start | None = None) -> None:
         self.threads, self.planner = threads, os.getpid()
         self.ready, self.solvers = False, ()
         self._frames: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -64,25 +64,12 @@ class Child:
             self.folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{self.planner}-"))
             self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
             try:
-                self.process = self._started()
+                self.process = (start or _started)(self.folder, self._errors)
             except BaseException:
                 self._sweep()
                 raise
         for work in (self._listen, self._write):
             threading.Thread(target=work, daemon=True).start()
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        own = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(self.folder))
-        return subprocess.Popen(
-            command(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            bufsize=0,
-            cwd=self.folder,
-            env={**os.environ, **own},
-            start_new_session=True,
-        )
 
     @property
     def usable(self) -> bool:
@@ -133,12 +120,12 @@ class Child:
             self._letters.put(None)
             for pipe in (self.process.stdin, self.process.stdout):
                 with contextlib.suppress(OSError):
-                    pipe.close()  # type: ignore[union-attr]
+                    pipe.close()
             self._sweep()
 
     def last_words(self) -> str:
         """How it ended and the end of what it complained of; after `kill`."""
-        code = self.process.returncode
+        code = self.process.returncode or 0
         how = f"exit status {code}" if code >= 0 else f"killed by signal {-code}"
         self._errors.seek(max(self._errors.seek(0, os.SEEK_END) - 2000, 0))
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
@@ -178,6 +165,45 @@ class Child:
         assert self.process.stdin is not None
         with contextlib.suppress(OSError, ValueError):  # it is gone: the listener says so
             write_all(self.process.stdin, parts)
+
+
+class Process(Protocol):
+    """What is used here of `subprocess.Popen`."""
+
+    pid: int
+    stdin: Any
+    stdout: Any
+    returncode: Any
+
+    def poll(self) -> int | None:
+        """How it ended; None while it runs."""
+
+    def wait(self) -> int:
+        """How it ended, once it has."""
+
+    def kill(self) -> None:
+        """End it."""
+
+
+Start = Callable[[Path, IO[bytes]], Process]  # of the folder that it works in, and of what it complains into
+
+
+def _started(folder: Path, errors: IO[bytes]) -> Process:
+    return subprocess.Popen(
+        command(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        bufsize=0,
+        cwd=folder,
+        env={**os.environ, **places(folder)},
+        start_new_session=True,
+    )
+
+
+def places(folder: Path) -> dict[str, str]:
+    """Where temporary files of the process go, as variables of its surroundings."""
+    return dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(folder))
 
 
 def _read(pipe: IO[bytes]) -> bytes | None:
@@ -265,23 +291,24 @@ def _runs(number: int) -> bool:
 _current: list[Child] = []  # one at most
 
 
-def current(threads: int | None = None) -> Child:
+def current(threads: int | None = None, start: Start | None = None) -> Child:
     """The solver process, started when there is none or it has another number of threads (None: any will do).
 
     HiGHS answers nothing when it is asked with another number of threads in the same process.
+
+    Parameters
+    ----------
+    threads
+        Of HiGHS.
+    start
+        Starts it; None: anew, as any program.
     """
     if _current and (threads not in (None, _current[0].threads) or not _current[0].usable):
         end()
     if not _current:
         with undisturbed():
-            _current.append(Child(threads or 1))
+            _current.append(Child(threads or 1, start))
     return _current[0]
-
-
-def start_early(threads: int) -> None:
-    """Start the process before there is a question; that it cannot be started is told when there is one."""
-    with contextlib.suppress(OSError):
-        current(threads)
 
 
 def end() -> None:

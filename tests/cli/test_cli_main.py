@@ -170,7 +170,7 @@ def test_usage_errors_exit_2(run: Run, arguments: tuple[str, ...]) -> None:
 def test_no_more_threads_than_cores(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of them bring a machine to a halt; nothing here starts more than there are cores."""
     from planner.answers import Plan
-    from planner.optimize import child
+    from planner.optimize import child, early
 
     asked: list[object] = []
 
@@ -180,7 +180,7 @@ def test_no_more_threads_than_cores(run: Run, here: Path, monkeypatch: pytest.Mo
 
     answer_with(monkeypatch, solve)
     monkeypatch.setattr(child, "most_threads", lambda: 3)
-    monkeypatch.setattr(child, "start_early", asked.append)
+    monkeypatch.setattr(early, "start_early", asked.append)
     answer = run("solve", "scenarios/llama.yaml", "--threads", "5000")
     assert (answer.code, asked) == (0, [3, 3])
     assert "5,000 threads were asked for, 3 are used: there are no more cores" in answer.err

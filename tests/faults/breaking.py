@@ -112,12 +112,13 @@ def send(run: subprocess.Popen[str], how: str, temporary: Path) -> None:
 
 
 def with_temporary(temporary: Path) -> Iterator[int]:
-    """Solver processes, and what they run: all whose temporary folder is a folder inside this one."""
-    wanted = f"TMPDIR={temporary}/".encode()
+    """Solver processes, and what they run: all that were started with, or work in, a folder inside this one."""
+    wanted, inside = f"TMPDIR={temporary}/".encode(), f"{temporary}/"
     for place in Path("/proc").iterdir():
         if place.name.isdigit():
             with contextlib.suppress(OSError):
-                if any(name.startswith(wanted) for name in (place / "environ").read_bytes().split(b"\0")):
+                started = any(name.startswith(wanted) for name in (place / "environ").read_bytes().split(b"\0"))
+                if started or os.readlink(place / "cwd").startswith(inside):  # noqa: PTH115 - it may be gone by now
                     yield int(place.name)
 
 

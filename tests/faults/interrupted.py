@@ -1,6 +1,6 @@
 """A run to be broken off: solves an instance that takes a while, then prints what it has.
 
-python -m tests.faults.interrupted highs|cbc [seconds]
+python -m tests.faults.interrupted highs|cbc [seconds] [early]
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any
 
-from planner.optimize import child, process
+from planner.optimize import child, early, process
 from planner.optimize.adapter import PulpAdapter
 from planner.optimize.check import violations
 from planner.optimize.scope import scope_of
@@ -19,7 +19,10 @@ from tests.faults.hard import hard
 
 
 def main() -> None:
-    solver, limit_s = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else None
+    solver, *more = sys.argv[1:]
+    limit_s = next((float(each) for each in more if each != "early"), None)
+    if "early" in more:
+        early.start_early(1)
     told, question = points_told(), hard()
     tell_of_starts()
     print("go", flush=True)
@@ -33,9 +36,9 @@ def tell_of_starts() -> None:
     """Print the time of each start of a solver process."""
     real = child.Child.__init__
 
-    def start(self: child.Child, threads: int) -> None:
+    def start(self: child.Child, *asked: Any) -> None:
         print("started", time.monotonic(), flush=True)
-        real(self, threads)
+        real(self, *asked)
 
     child.Child.__init__ = start  # type: ignore[method-assign]
 

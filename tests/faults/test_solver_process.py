@@ -249,22 +249,25 @@ def test_a_planner_gone_at_a_bad_moment_leaves_no_folder(ended: str, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("solver", "how", "after_s"),
+    ("solver", "how", "after_s", "more"),
     sampled(
         [
-            ("highs", "process", 1.2),
-            ("cbc", "process", 1.6),
-            ("highs", "worker", 0.5),
-            ("highs", "group", 0.6),
-            ("cbc", "group", 0.9),
-            ("cbc", "planner", 0.7),
+            ("highs", "process", 1.2, ""),
+            ("cbc", "process", 1.6, "early"),
+            ("highs", "worker", 0.5, "early"),
+            ("highs", "group", 0.6, "early"),
+            ("cbc", "group", 0.9, ""),
+            ("cbc", "planner", 0.7, "early"),
+            ("highs", "planner", 0.7, ""),
+            ("highs", "process", 0.9, "early"),
+            ("cbc", "worker", 0.5, ""),
         ],
-        3,
+        5,
     ),
 )
-def test_nothing_is_left_of_a_run_broken_off(solver: str, how: str, after_s: float, tmp_path: Path) -> None:
+def test_nothing_is_left_of_a_run_broken_off(solver: str, how: str, after_s: float, more: str, tmp_path: Path) -> None:
     """The plan that was known is kept; what a benchmark does at many moments is done here at one each."""
-    ran = break_off(driver(solver), how, after_s, tmp_path)
+    ran = break_off(driver(solver, *more.split()), how, after_s, tmp_path)
     assert (ran.processes, ran.files) == (0, 0)
     assert ran.err == ""
     if how == "planner":

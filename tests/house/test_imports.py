@@ -61,6 +61,7 @@ LATE = {
     ("plan", "planner.plan.model"): "types of documents take longer to make than a plan of one job",
     ("reading", "planner.frames"): "pandas",
     ("optimize", "planner.optimize.improve"): "large programs alone are solved in parts",
+    ("optimize", "planner.optimize.worker"): "a process of its own imports it beside the planner, a copy takes it over",
     ("sweeps", "planner.sweeps.plugin"): "needs the extra `cluster`",
     ("report", "planner.report.markdown"): "problems are drawn when there are some",
     ("report", "planner.report.text"): "problems are drawn when there are some",
