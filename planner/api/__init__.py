@@ -12,6 +12,7 @@ from planner.answers import CatalogTable, Comparison, Frontier, Plan, Reserve, R
 from planner.api.asking import break_even, marginal_values, repairs, why_not
 from planner.api.checking import verify
 from planner.api.comparing import compare, side_of, side_of_plan
+from planner.api.enumerating import enumerate_candidates
 from planner.api.explaining import explain
 from planner.api.exporting import export_plan
 from planner.api.margins import margins
@@ -25,7 +26,7 @@ from planner.api.schemas import (
     sweep_schema,
     validation_schema,
 )
-from planner.api.sessions import Session, enumerate_candidates
+from planner.api.sessions import Session
 from planner.api.solving import best_decisions, candidates_table, near_optimal, session, solve
 from planner.api.taking import PlanLike, ScenarioLike, catalog_of
 from planner.brief import shows

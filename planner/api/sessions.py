@@ -18,9 +18,10 @@ from planner.analysis.standing import standing_of
 from planner.analysis.tighten import on_exact_rates, solve_within_targets
 from planner.answers import Plan
 from planner.api.checking import case_problems
+from planner.api.enumerating import enumerate_candidates
 from planner.api.taking import ScenarioLike, catalog_of, checked_count, checked_limit, checked_share, scenario_of
 from planner.brief import brief
-from planner.candidates.patience import LATEST, Spent, endless
+from planner.candidates.patience import LATEST, endless
 from planner.candidates.plainer import Plainer
 from planner.candidates.program import SHARE
 from planner.candidates.reprice import cost_at, repriceable
@@ -38,7 +39,7 @@ from planner.plan.document import build_document, resealed, with_simulation
 from planner.plan.pins import check_pins, demand_ways
 from planner.plan.plainest import plainest
 from planner.plan.reading import read_document
-from planner.plan.references import check_references, load_model, loader_of
+from planner.plan.references import load_model, loader_of
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
@@ -54,48 +55,6 @@ LISTING_SHARE = 0.7  # of the time that is left until a deadline; what is not li
 AT_ONCE = 4  # workloads of a plan that is checked and written down in the second that is kept back for it
 TELLING_S = 0.05  # of a processor, from which on it tells how busy the machine is
 ASKED = ("solver", "time_limit_s", "threads", "seed")  # options of further programs
-
-
-def enumerate_candidates(
-    scenario: ScenarioLike,
-    catalog: Catalog | None = None,
-    *,
-    allow_suspect: bool = False,
-    every_layout: bool = False,
-    known: Candidates | None = None,
-    spent: Spent = endless,
-    tie_tolerance: float = SHARE,
-    workers: int = 1,
-) -> Candidates:
-    """Every legal way to run every workload, with memory, time and cost; drops are in its ledgers.
-
-    Parameters
-    ----------
-    known
-        Candidates of another scenario: what they have in common with this one is not worked out again.
-    spent
-        Share of the time for it that is gone: at 1 what is not listed yet is left out.
-    tie_tolerance
-        Share of the cost within which costs are equal: what else is as cheap is kept.
-    workers
-        Processes of this machine that list workloads beside each other; the ways are the same.
-
-    Raises
-    ------
-    InputError
-        The scenario names what the catalog or the presets do not have.
-    """
-    scenario = scenario_of(scenario)
-    catalog = catalog or catalog_of(scenario)
-    check_references(scenario, catalog)
-    check_pins(scenario, catalog, loader_of(scenario))
-    asked: dict[str, Any] = {"allow_suspect": allow_suspect, "every_layout": every_layout, "known": known}
-    asked["tie_share"] = checked_share(tie_tolerance)
-    if workers != 1:
-        from planner.api.listing import Beside
-
-        asked["lists"] = Beside(workers)
-    return _enumerate(scenario, catalog, loader_of(scenario), spent=spent, **asked)
 
 
 def _spent(limit: Deadline, cases: int, number: int) -> float:

@@ -7,12 +7,11 @@ checkpoints confirm is the proof of each row: see tests/architecture/ (test_arch
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from planner.architecture.config import MOST, Config
+from planner.architecture.config import Config
 from planner.carriers import dataclass
 
 SLIDING = ("sliding_attention", "chunked_attention")
@@ -68,85 +67,6 @@ def gemma4_global(config: Config, layers: int) -> tuple[bool, ...]:
     return tuple((index + 1) % 6 == 0 for index in range(layers))
 
 
-_MIXERS, _FEEDS = "M*", "-E"  # state space and attention; dense and routed feed-forward
-_BLOCK_KINDS = {"linear_attention": "M", "mamba": "M", "full_attention": "*", "attention": "*", "mlp": "-", "moe": "E"}
-
-
-def _blocks(config: Config) -> list[str]:
-    """Nemotron-H: its parts in pairs, a mixer and the feed-forward part after it, where one is.
-
-    The config counts each part as a layer of its own, with a norm before it; two of them are a layer here.
-    """
-    listed = config.data.get("layers_block_type")
-    pattern = config.data.get("hybrid_override_pattern")
-    if isinstance(listed, list) and all(isinstance(kind, str) for kind in listed):
-        key, pattern = "layers_block_type", "".join(_BLOCK_KINDS.get(kind, "?") for kind in listed)
-    else:
-        key = "hybrid_override_pattern"
-    if not isinstance(pattern, str) or not 0 < len(pattern) <= MOST["layers"]:
-        config.fail("missing-key", f"'{key}' must tell the kind of every layer", key)
-        return []
-    if strange := set(pattern) - {*_MIXERS, *_FEEDS}:
-        message = f"'{key}' holds kinds of layers that are not counted: {', '.join(sorted(strange))[:40]}"
-        config.fail("unknown-layer-kind", message, key, "counted: M (Mamba-2), * (attention), - (dense), E (experts)")
-        return []
-    pairs = re.findall(f"[{re.escape(_MIXERS)}][{_FEEDS}]?", pattern)
-    if sum(map(len, pairs)) != len(pattern):
-        message = f"'{key}' has a feed-forward layer that follows on no mixer, which is not counted"
-        config.fail("unknown-layer-kind", message, key)
-        return []
-    return pairs
-
-
-def nemotron_h_depth(config: Config) -> int:
-    """Nemotron-H: pairs of a mixer and a feed-forward part."""
-    named, pairs = config.data.get("num_hidden_layers"), _blocks(config)
-    if pairs and named is not None and named != sum(map(len, pairs)):
-        message = f"'num_hidden_layers' is {str(named)[:20]}, but {sum(map(len, pairs))} layers are listed"
-        config.conflict("wrong-length", message, "num_hidden_layers")
-    return len(pairs)
-
-
-def nemotron_h_states(config: Config, layers: int) -> tuple[bool, ...]:
-    """Nemotron-H: layers with Mamba-2."""
-    return tuple(pair[0] == "M" for pair in _blocks(config))
-
-
-def nemotron_h_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
-    """Nemotron-H: dense, routed or none after each mixer.
-
-    Parameters
-    ----------
-    config
-        Its pattern of parts; what is wrong in it is noted there.
-    layers, hidden
-        Of the model; not looked at, since the pattern tells how many layers there are.
-    """
-    pairs = _blocks(config)
-    kinds = {pair[1:] for pair in pairs}
-    made = {"": Feed()}
-    if "-" in kinds:
-        made["-"] = Feed(width=config.count("intermediate_size", most="width"))
-    if "E" in kinds:
-        made["E"] = _nemotron_h_experts(config)
-    return tuple(made[pair[1:]] for pair in pairs)
-
-
-def _nemotron_h_experts(config: Config) -> Feed:
-    if config.has("moe_latent_size"):
-        config.fail("unknown-architecture", "experts behind a narrower projection are not counted", "moe_latent_size",
-                    "a job takes model: {parameters: 8B}")  # fmt: skip
-    experts = config.count("n_routed_experts", most="experts")
-    shared = config.count("n_shared_experts", most="experts", default=1, least=0)
-    return Feed(
-        experts=experts,
-        experts_per_token=_routed(config, experts),
-        expert_width=config.count("moe_intermediate_size", most="width"),
-        shared_width=config.count("moe_shared_expert_intermediate_size", most="width") if shared else 0,
-        router_values=1,
-    )
-
-
 def no_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
     """Mamba-2: the mixer is the whole layer.
 
@@ -185,7 +105,7 @@ def gemma4_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
     experts = config.count("num_experts", most="experts")
     feed = Feed(
         experts=experts,
-        experts_per_token=_routed(config, experts),
+        experts_per_token=experts_per_token(config, experts),
         expert_width=config.count("moe_intermediate_size", most="width"),
         shared_width=width,
         router_values=1,
@@ -303,7 +223,7 @@ def mpt_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
     return (Feed(width=config.count("intermediate_size", most="width", default=ratio * hidden)),) * layers
 
 
-def _routed(config: Config, experts: int) -> int:
+def experts_per_token(config: Config, experts: int) -> int:
     """Experts a token visits, never more than there are."""
     visited = config.count("num_experts_per_tok", "experts_per_token", "top_k_experts", most="experts")
     if visited > experts:
@@ -328,7 +248,7 @@ def every_layer_routes(config: Config, layers: int, hidden: int) -> tuple[Feed, 
     experts = config.count("num_local_experts", "num_experts", most="experts")
     feed = Feed(
         experts=experts,
-        experts_per_token=_routed(config, experts),
+        experts_per_token=experts_per_token(config, experts),
         expert_width=config.count("intermediate_size", most="width"),
         router_values=1 if config.model_type in ("gpt_oss", "minimax_m2") else 0,
     )
@@ -350,7 +270,7 @@ def qwen_moe_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]
     experts = config.count("num_experts", "num_local_experts", most="experts")
     routed = Feed(
         experts=experts,
-        experts_per_token=_routed(config, experts),
+        experts_per_token=experts_per_token(config, experts),
         expert_width=config.count("moe_intermediate_size", most="width"),
         shared_width=config.count("shared_expert_intermediate_size", most="width", default=0, least=0),
         shared_gate=config.model_type != "qwen3_moe",
@@ -379,7 +299,7 @@ def deepseek_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]
     width = config.count("moe_intermediate_size", most="width")
     routed = Feed(
         experts=experts,
-        experts_per_token=_routed(config, experts),
+        experts_per_token=experts_per_token(config, experts),
         expert_width=width,
         shared_width=width * config.count("n_shared_experts", most="experts", default=0, least=0),
         router_values=0
@@ -409,7 +329,7 @@ def llama4_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
     width = config.count("intermediate_size", most="width")
     routed = Feed(
         experts=experts,
-        experts_per_token=_routed(config, experts),
+        experts_per_token=experts_per_token(config, experts),
         expert_width=width,
         shared_width=width,
     )
@@ -456,7 +376,7 @@ class Family:
     variant: Callable[[Config, Family], Family] = lambda _, family: family
 
 
-def _attention_bias(config: Config, family: Family) -> Family:
+def attention_bias(config: Config, family: Family) -> Family:
     """`attention_bias` sets all four projections, `mlp_bias` the MLP (Llama and its kin)."""
     bias = config.flag("attention_bias", family.qkv_bias)
     return replace(family, qkv_bias=bias, output_bias=bias, mlp_bias=config.flag("mlp_bias", family.mlp_bias))
@@ -493,12 +413,12 @@ def _glm4_moe(config: Config, family: Family) -> Family:
 
 def _cohere(config: Config, family: Family) -> Family:
     head_norm = "each" if config.flag("use_qk_norm", False) else ""
-    return replace(_attention_bias(config, family), head_norm=head_norm)
+    return replace(attention_bias(config, family), head_norm=head_norm)
 
 
 def _gemma4(config: Config, family: Family) -> Family:
     """With experts: two norms more after the blocks, one before the experts, and the scale of the router's input."""
-    return replace(_attention_bias(config, family), norms=8 if config.flag("enable_moe_block", False) else 4)
+    return replace(attention_bias(config, family), norms=8 if config.flag("enable_moe_block", False) else 4)
 
 
 def _molmo(config: Config, family: Family) -> Family:
@@ -510,7 +430,7 @@ def _molmo(config: Config, family: Family) -> Family:
 
 def _qwen_hybrid(config: Config, family: Family) -> Family:
     """Full attention is gated unless the config says otherwise."""
-    return replace(_attention_bias(config, family), output_gate=config.flag("attn_output_gate", True))
+    return replace(attention_bias(config, family), output_gate=config.flag("attn_output_gate", True))
 
 
 _GPT = Family(
@@ -523,10 +443,10 @@ _GPT = Family(
     tied=True,
     feeds=four_times,
 )
-_LLAMA = Family(title="Llama 1 to 3", variant=_attention_bias)
-_GEMMA = Family(title="Gemma 1", tied=True, head_size=256, variant=_attention_bias)
-_DEEPSEEK = Family(title="DeepSeek V2", attention="mla", feeds=deepseek_feeds, variant=_attention_bias)
-_QWEN3 = Family(title="Qwen 3", head_norm="head", head_size=128, window=qwen_window, variant=_attention_bias)
+_LLAMA = Family(title="Llama 1 to 3", variant=attention_bias)
+_GEMMA = Family(title="Gemma 1", tied=True, head_size=256, variant=attention_bias)
+_DEEPSEEK = Family(title="DeepSeek V2", attention="mla", feeds=deepseek_feeds, variant=attention_bias)
+_QWEN3 = Family(title="Qwen 3", head_norm="head", head_size=128, window=qwen_window, variant=attention_bias)
 _QWEN35 = Family(title="Qwen 3.5", head_norm="head", head_size=256, others=qwen_linear, variant=_qwen_hybrid)
 _QWEN35_MOE = replace(_QWEN35, title="Qwen 3.5 MoE", feeds=qwen_moe_feeds)
 
@@ -561,7 +481,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "glm4_moe": Family(title="GLM-4.5 to 4.7", feeds=deepseek_feeds, variant=_glm4_moe),
         "glm_moe_dsa": replace(_DEEPSEEK, title="GLM-5"),
         "gpt2": replace(_GPT, position_extra=0),
-        "gpt_neox": replace(_GPT, title="GPT-NeoX and Pythia", tied=False, variant=_attention_bias),
+        "gpt_neox": replace(_GPT, title="GPT-NeoX and Pythia", tied=False, variant=attention_bias),
         "gpt_oss": Family(
             title="gpt-oss",
             head_size=64,
@@ -570,7 +490,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             sinks=True,
             window=even_layers_slide,
             feeds=every_layer_routes,
-            variant=_attention_bias,
+            variant=attention_bias,
         ),
         "kimi_k2": replace(_DEEPSEEK, title="Kimi K2"),
         "llama": _LLAMA,
@@ -582,17 +502,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "mixtral": Family(title="Mixtral", window=every_layer_slides, feeds=every_layer_routes),
         "molmo": Family(title="Molmo", feeds=qwen1_feeds, variant=_molmo),
         "mpt": Family(title="MPT", gated=False, tied=True, feeds=mpt_feeds, variant=_mpt),
-        "nemotron": Family(title="Nemotron 3 and 4", gated=False, layer_norm=True, variant=_attention_bias),
-        "nemotron_h": Family(
-            title="Nemotron-H and Nemotron Nano 2 and 3",
-            gated=False,
-            head_size=128,
-            other="state-space",
-            others=nemotron_h_states,
-            depth=nemotron_h_depth,
-            feeds=nemotron_h_feeds,
-            variant=_attention_bias,
-        ),
+        "nemotron": Family(title="Nemotron 3 and 4", gated=False, layer_norm=True, variant=attention_bias),
         "opt": replace(_GPT, title="OPT", position_extra=2, variant=_opt),
         "phi3": Family(title="Phi-3", window=every_layer_slides),
         "qwen": Family(title="Qwen 1", qkv_bias=True, feeds=qwen1_feeds),

@@ -23,6 +23,7 @@ from planner.architecture.families import (
     gemma3_window,
     qwen_moe_feeds,
 )
+from planner.architecture.nemotron_h import NEMOTRON_H
 
 
 def _bigcode(config: Config, family: Family) -> Family:
@@ -107,6 +108,7 @@ FURTHER: Mapping[str, Family] = MappingProxyType(
         "internlm2": Family(title="InternLM2", variant=_internlm2),
         "ministral3": replace(FAMILIES["mistral"], title="Ministral 3"),
         "mllama_text_model": replace(_LLAMA, title="Llama 3.2 Vision", depth=_mllama_depth),
+        "nemotron_h": NEMOTRON_H,
         "olmo": replace(_LLAMA, title="OLMo", norms=0, final_norm=False),
         "olmo2": _OLMO2,
         "olmo3": replace(_OLMO2, title="OLMo 3", window=gemma3_window, defaults=(("sliding_window_pattern", 4),)),

@@ -28,7 +28,8 @@ from planner.candidates.patience import Patience
 from planner.candidates.switching import with_switches
 from planner.candidates.ties import plain_training
 from planner.candidates.training_choice import busy_s, fastest, least_times
-from planner.candidates.training_fit import AT_ONCE, Fitting, Level, Looked, Search, look
+from planner.candidates.training_fit import AT_ONCE, look
+from planner.candidates.training_looked import Fitting, Level, Looked, Search
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Part, TrainingTable, priced
 from planner.carriers import dataclass

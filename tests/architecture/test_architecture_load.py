@@ -62,7 +62,6 @@ WITHOUT_PRESET = {
     "logics",
     "mamba2",
     "molmo",
-    "nemotron_h",
     "qwen",
     "qwen2_5_vl_text",
     "qwen3_vl_moe_text",

@@ -285,6 +285,11 @@ def test_no_unsafe_calls() -> None:
         assert unsafe <= ({"pickle"} if path.relative_to(ROOT).as_posix() in PICKLES else set()), path
 
 
+def test_no_module_is_longer_than_600_lines() -> None:
+    longer = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in PLANNER.rglob("*.py")}
+    assert {name: lines for name, lines in longer.items() if lines > 600} == {}
+
+
 def test_folders_of_tests_are_packages() -> None:
     """Two files of one name (`conftest.py`) would otherwise be one module: their folders not nameable in one call."""
     folders = {path.parent for path in (ROOT / "tests").rglob("*.py")}
