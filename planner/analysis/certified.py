@@ -9,13 +9,22 @@ timed, but that none is begun once the time that was given is up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import DECODE, PREFILL, SHARE, IntArray, Program, Task
+from planner.candidates.program import (
+    DECODE,
+    PREFILL,
+    SHARE,
+    IntArray,
+    Program,
+    Task,
+    choices_of_providers,
+    units_of,
+)
 from planner.candidates.search import Candidates
 from planner.optimize.bound import LINE_STEPS, prices_of, violated_line
 from planner.optimize.bound import Prices as RelaxedPrices
@@ -25,6 +34,8 @@ from planner.plan.certificate import (
     TIE,
     Least,
     Part,
+    bound_at,
+    bound_of_choices,
     bound_of_earlier,
     certified_bound,
     least_of_task,
@@ -35,7 +46,7 @@ from planner.plan.certificate import (
 from planner.plan.proof import SHOWN, digest_of_witness, gap_of, reaches
 
 if TYPE_CHECKING:
-    from planner.plan.model.others import Certificate, FleetPrices, Prices, RequestPrices, Selection, Witness
+    from planner.plan.model.others import Certificate, Choice, FleetPrices, Prices, RequestPrices, Selection, Witness
 
 ROUNDS = 40  # lines added to one part of a fleet
 Weights = NDArray[Any]  # whole numbers of any size
@@ -92,25 +103,82 @@ def certificate_of(
         finer = _finer(ready, solution, priced, plain)
         better = certified_bound(settled(candidates, finer, known=True), finer, value)  # as the verifier finds it
         priced, bound = (finer, better) if better > bound else (priced, bound)
+    choices: list[Choice] = []
+    if not reaches(value, bound, share) and not over():
+        choices = list(_choices(candidates, solution, priced, value, time_limit_s))
+        bound = max(bound, bound_of_choices(candidates, priced, choices, value))
     earlier = None if latest_s is None else _of_earlier(candidates, latest_s, time_limit_s)
-    return _sealed(priced, allow_suspect, earlier, value, bound, share)
+    return _sealed(priced, allow_suspect, earlier, value, bound, share, choices)
 
 
-def _finer(candidates: Candidates, solution: Solution, priced: Selection, plain: Sequence[FleetPrices]) -> Selection:
+def _choices(
+    candidates: Candidates, solution: Solution, priced: Selection, value: int, time_limit_s: float | None
+) -> Iterator[Choice]:
+    """Prices of each choice of providers at which those of all prove too little."""
+    for some in choices_of_providers(candidates.whole):
+        if reaches(value, bound_at(candidates, priced, value, some)):
+            continue
+        found = prices_of(
+            candidates.program, priced["criterion"], priced["latest_s"], among=some, time_limit_s=time_limit_s
+        )
+        if found is None:
+            shown = _shown(candidates, priced["latest_s"], time_limit_s, some)
+            if shown is not None:
+                yield {**shown, "providers": list(some), "criterion": "limits"}
+            continue
+        own: Selection = {**priced, **_relaxed(candidates.program, found)}
+        plain = own["requests"]
+        own = {**own, "requests": list(_best_parts(candidates, solution, own, some))}
+        if not reaches(value, bound_at(candidates, own, value, some)):
+            own = _finer(candidates, solution, own, plain, some)
+        yield {
+            "providers": list(some),
+            "criterion": priced["criterion"],
+            "rows": own["rows"],
+            "requests": own["requests"],
+        }
+
+
+def _shown(
+    candidates: Candidates, latest_s: float | None, time_limit_s: float | None, among: Collection[int] | None = None
+) -> Prices | None:
+    """Prices at which nothing meets every limit, at some providers or at all; None where none show it."""
+    for prices in _prices_of_limits(candidates.program, latest_s, time_limit_s, among):
+        priced: Selection = {**prices, "criterion": "limits", "latest_s": latest_s}
+        if certified_bound(candidates, priced, 1, among) > 0:
+            return prices
+    return None
+
+
+def _finer(
+    candidates: Candidates,
+    solution: Solution,
+    priced: Selection,
+    plain: Sequence[FleetPrices],
+    among: Collection[int] | None = None,
+) -> Selection:
     """Prices with more lines, made again as long as they rest on rates that were only bounded."""
     while True:
-        finer: Selection = {**priced, "requests": list(_finer_parts(candidates, solution, priced, plain))}
-        exact = settled(candidates, finer)
+        finer: Selection = {**priced, "requests": list(_finer_parts(candidates, solution, priced, plain, among))}
+        exact = settled(candidates, finer, among=among)
         if exact is candidates:
             return finer
         candidates = exact
 
 
 def _sealed(
-    priced: Selection, allow_suspect: bool, earlier: Prices | None, value: int, bound: int, share: float = SHARE
+    priced: Selection,
+    allow_suspect: bool,
+    earlier: Prices | None,
+    value: int,
+    bound: int,
+    share: float = SHARE,
+    choices: Sequence[Choice] = (),
 ) -> Certificate:
-    witness: Witness = {**priced, "allow_suspect": allow_suspect, "earlier": earlier}
-    figures = {"value": value, "bound": min(bound, value), "gap": gap_of(value, bound, share)}
+    witness: Witness = {"allow_suspect": allow_suspect, "earlier": earlier, **priced}  # type: ignore[typeddict-item]
+    if choices:
+        witness["choices"] = list(choices)
+    figures: dict[str, Any] = {"value": value, "bound": min(bound, value), "gap": gap_of(value, bound, share)}
     if priced["criterion"] == "limits":
         figures = {"value": 0, "bound": SHOWN, "gap": 0.0}
     return cast("Certificate", {**witness, **figures, "sha256": digest_of_witness(witness)})
@@ -118,11 +186,18 @@ def _sealed(
 
 def _of_limits(candidates: Candidates, allow_suspect: bool, time_limit_s: float | None) -> Certificate | None:
     """What shows that nothing meets every limit; None where no prices do."""
-    for prices in _prices_of_limits(candidates.program, None, time_limit_s):
-        priced: Selection = {**prices, "criterion": "limits", "latest_s": None}
-        if certified_bound(candidates, priced, 1) > 0:
-            return _sealed(priced, allow_suspect, None, 0, 0)
-    return None
+    shown = _shown(candidates, None, time_limit_s)
+    if shown is not None:
+        return _sealed({**shown, "criterion": "limits", "latest_s": None}, allow_suspect, None, 0, 0)
+    every = choices_of_providers(candidates.whole)
+    of_each = [_shown(candidates, None, time_limit_s, some) for some in every]
+    if not every or None in of_each:
+        return None
+    choices: list[Choice] = [
+        {**prices, "providers": list(some), "criterion": "limits"} for some, prices in zip(every, of_each) if prices
+    ]
+    nothing: Selection = {"rows": [], "requests": [], "criterion": "limits", "latest_s": None}
+    return _sealed(nothing, allow_suspect, None, 0, 0, SHARE, choices)
 
 
 def _of_earlier(candidates: Candidates, latest_s: float, time_limit_s: float | None) -> Prices | None:
@@ -134,15 +209,18 @@ def _of_earlier(candidates: Candidates, latest_s: float, time_limit_s: float | N
     return None
 
 
-def _prices_of_limits(program: Program, latest_s: float | None, time_limit_s: float | None) -> Iterator[Prices]:
+def _prices_of_limits(
+    program: Program, latest_s: float | None, time_limit_s: float | None, among: Collection[int] | None = None
+) -> Iterator[Prices]:
     """None at all, which do where a workload has no way; those of what the limits would have to give way; and those
     at which all units that there are of a fleet, as many as are owned of each way say, do not earn what it asks."""
     yield {"rows": [], "requests": []}
-    found = prices_of(program, "limits", latest_s, time_limit_s=time_limit_s)
+    found = prices_of(program, "limits", latest_s, among=among, time_limit_s=time_limit_s)
     if found is not None:
         yield _relaxed(program, found)
+    units = units_of(program, among).tolist()
     for task in _fleets(program):
-        every = {column: int(program.max_units[column]) for column in range(task.first, task.stop)}
+        every = {column: units[column] for column in range(task.first, task.stop)}
         line = violated_line(program, task, every)
         if line is not None:
             yield {"rows": [], "requests": _document(task.name, [Part(1, ([_entry(line)],))])}
@@ -172,7 +250,9 @@ def _fleets(program: Program) -> Iterator[Task]:
     return (task for task in program.tasks if task.kind == "serving" and task.first < task.stop)
 
 
-def _best_parts(candidates: Candidates, solution: Solution, priced: Selection) -> Iterator[FleetPrices]:
+def _best_parts(
+    candidates: Candidates, solution: Solution, priced: Selection, among: Collection[int] | None = None
+) -> Iterator[FleetPrices]:
     """Of several prices of each fleet's requests those that prove most.
 
     The relaxation takes parts of replicas. Where a fleet is a few replicas, the prices at which a replica in use is
@@ -180,7 +260,7 @@ def _best_parts(candidates: Candidates, solution: Solution, priced: Selection) -
     """
     program = candidates.program
     weights = priced_weights(program, priced)
-    upper = np.array(program.max_units, dtype=np.int64)
+    upper = units_of(program, among)
     for task in _fleets(program):
         offered = [*parts_of(priced["requests"], task)]
         offered += [Part(1, (line,)) for line in _other_prices(program, task, solution)]
@@ -212,12 +292,16 @@ def _units(program: Program, solution: Solution) -> IntArray:
 
 
 def _finer_parts(
-    candidates: Candidates, solution: Solution, priced: Selection, plain: Sequence[FleetPrices]
+    candidates: Candidates,
+    solution: Solution,
+    priced: Selection,
+    plain: Sequence[FleetPrices],
+    among: Collection[int] | None = None,
 ) -> Iterator[FleetPrices]:
     """Parts of each fleet with lines added until the least cover carries every request, or `ROUNDS` are over."""
     program = candidates.program
     weights = priced_weights(program, priced)
-    upper = np.array(program.max_units, dtype=np.int64)
+    upper = units_of(program, among)
     for task in _fleets(program):
         simple, relaxed = parts_of(priced["requests"], task), parts_of(plain, task)
         if program.role[task.first : task.stop].any():

@@ -17,9 +17,16 @@ from planner.candidates.search import Candidates
 from planner.carriers import dataclass
 from planner.checks.findings import Finding, problems_of, proven_microusd
 from planner.errors import Problem
-from planner.plan.certificate import CertificateError, all_settled, bound_of_earlier, certified_bound, settled
+from planner.plan.certificate import (
+    CertificateError,
+    all_settled,
+    bound_of_choices,
+    bound_of_earlier,
+    certified_bound,
+    settled,
+)
 from planner.plan.cover import UNMET
-from planner.plan.proof import SHOWN, WITH_PLAN, digest_of_witness, gap_of, slack, tie_share_of
+from planner.plan.proof import SHOWN, WITH_PLAN, digest_of_witness, gap_of, reaches, slack, tie_share_of
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Certificate, FleetPrices, Prices, Selection
@@ -97,6 +104,8 @@ def _of_infeasible(candidates: Candidates, certificate: Certificate | None) -> S
         "requests": prices["requests"],
     }
     bound = certified_bound(settled(candidates, limits, known=True), limits, SHOWN)
+    if bound <= 0 and certificate is not None:
+        bound = bound_of_choices(candidates, limits, certificate.get("choices", []), SHOWN)
     if certificate is not None:
         said = {"criterion": "limits", "latest_s": None, "value": 0, "gap": 0.0, "earlier": None, "bound": SHOWN}
         stated: Mapping[str, Any] = certificate
@@ -145,6 +154,8 @@ def _of_plan(document: Mapping[str, Any], candidates: Candidates, certificate: C
     open_rates = bool(candidates.whole.bounded.any())
     if open_rates and bound < certificate["bound"] - slack(value):
         bound = max(bound, certified_bound(all_settled(candidates), priced, value))
+    if not reaches(value, bound, share):
+        bound = max(bound, bound_of_choices(candidates, priced, certificate.get("choices", []), value))
     findings += _figures(certificate, value, bound, share, open_rates=open_rates)
     latest_s, earlier = selected["latest_s"], certificate["earlier"]
     earliest = latest_s is None or (earlier is not None and bound_of_earlier(candidates, earlier, latest_s) > 0)

@@ -50,9 +50,11 @@ so that sums are exact and an independent check can be exact too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +67,7 @@ WHOLE, PREFILL, DECODE = 0, 1, 2  # roles
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 SHARE, MOST_SHARE = 1e-6, 1e-3  # of the cost, within which costs are equal: by default; at most
+MOST_CHOICES = 200  # of providers, gone through one by one
 CENT = 10_000  # micro-USD: the least that costs may differ by and be equal
 
 
@@ -231,6 +234,22 @@ def restrict(program: Program, column_mask: NDArray[np.bool_]) -> tuple[Program,
         **{name: getattr(program, name)[kept] for name in (*arrays, "provider", "offer", *OPTIONAL)},
     )
     return small, kept
+
+
+def units_of(program: Program, among: Collection[int] | None = None) -> IntArray:
+    """(n,) units that there are of each column; `among`: of some providers, and of what is nobody's, alone."""
+    units = np.array(program.max_units, dtype=np.int64)
+    if among is not None:
+        units[~np.isin(program.provider, [-1, *among])] = 0
+    return units
+
+
+def choices_of_providers(program: Program) -> list[tuple[int, ...]]:
+    """Every choice of as many providers as may be used; none where all may, or where there are too many choices."""
+    providers, most = np.unique(program.provider[program.provider >= 0]).tolist(), program.max_providers
+    if most is None or most >= len(providers) or math.comb(len(providers), most) > MOST_CHOICES:
+        return []
+    return list(combinations(providers, most))
 
 
 def splits_simply(program: Program, task: Task) -> bool:

@@ -19,12 +19,12 @@ some whole units do not earn: the least cover of several such lines is the fleet
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import DECODE, PREFILL, IntArray, Program, Task
+from planner.candidates.program import DECODE, PREFILL, IntArray, Program, Task, units_of
 from planner.carriers import dataclass
 from planner.optimize import highs
 from planner.optimize.criteria import weights_of
@@ -55,7 +55,12 @@ class Prices:
 
 
 def prices_of(
-    program: Program, criterion: str, latest_s: float | None = None, *, time_limit_s: float | None = None
+    program: Program,
+    criterion: str,
+    latest_s: float | None = None,
+    *,
+    among: Collection[int] | None = None,
+    time_limit_s: float | None = None,
 ) -> Prices | None:
     """Prices that bound a linear criterion, or show that limits cannot be met; None without an answer, or one in time.
 
@@ -65,10 +70,14 @@ def prices_of(
         ``cost``, ``carbon``, or ``limits``: by how much they would have to give way.
     latest_s
         Only columns that finish by then count.  [s]
+    among
+        Only columns of these providers count, and nobody's; None: all.
+    time_limit_s
+        For the relaxation; None: no limit.  [s]
     """
     elastic = criterion == "limits"
     matrix = _Matrix(program, elastic=elastic)
-    upper = np.array(program.max_units, dtype=np.float64)
+    upper = units_of(program, among).astype(np.float64)
     if latest_s is not None:
         upper[program.finish_s > latest_s] = 0.0
     weights = np.zeros(program.column_count) if elastic else weights_of(program, criterion).astype(np.float64)

@@ -20,6 +20,9 @@ where each minimum is over the ways to meet that task alone:
 
 With c = 0 the bound is 0 for any limits that can be met: where it is above that, nothing meets them all.
 
+How many providers there may be is no joint row. A plan is at one of the choices of so many, and the least of what is
+proven of each choice's columns bounds it; each may have prices of its own.
+
 The bound holds for all columns that the scenario and the catalog give rise to, before any was dropped, and says
 nothing of ways that were never listed. Source: Lagrangian relaxation, Geoffrion, Math. Programming Study 2 (1974),
 section 2; Fisher, Management Science 27(1) (1981), section 2; of the parts Guignard and Kim, Math. Programming 39
@@ -28,7 +31,7 @@ section 2; Fisher, Management Science 27(1) (1981), section 2; of the parts Guig
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -36,7 +39,16 @@ from numpy.typing import NDArray
 
 from planner.candidates.mixed_prices import prices_of_mixes
 from planner.candidates.mixed_search import cheapest
-from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task, earnings
+from planner.candidates.program import (
+    DECODE,
+    PREFILL,
+    WHOLE,
+    Program,
+    Task,
+    choices_of_providers,
+    earnings,
+    units_of,
+)
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.candidates.shared_nodes import DEVICES_OF, SharedNodes
@@ -45,7 +57,7 @@ from planner.plan.cover import MOST_STEPS, UNMET, least_cover
 from planner.plan.node_counts import STEPS_OF_WEIGHING, Asked, least_with_whole_nodes
 
 if TYPE_CHECKING:
-    from planner.plan.model.others import FleetPrices, Prices, RequestPrices, Selection
+    from planner.plan.model.others import Choice, FleetPrices, Prices, RequestPrices, Selection
 
 STEPS = 1000  # prices of limits are whole thousandths of the criterion's unit
 TIE = 1e-9  # relative, of times
@@ -56,7 +68,9 @@ class CertificateError(ValueError):
     """Prices that do not fit the program."""
 
 
-def certified_bound(candidates: Candidates, certificate: Selection, upto: int | None = None) -> int:
+def certified_bound(
+    candidates: Candidates, certificate: Selection, upto: int | None = None, among: Collection[int] | None = None
+) -> int:
     """The least value of the criterion that the prices of a certificate prove, rounded up to a whole unit.
 
     Parameters
@@ -68,6 +82,8 @@ def certified_bound(candidates: Candidates, certificate: Selection, upto: int | 
         [{workload, share, lines [[{level, prefill, decode}]]}]; prices are integers >= 0.
     upto
         A value that is to be reached: where the prices fall short of it, choices of the jobs are tried together.
+    among
+        Only of plans at these providers; None: at all.
 
     Returns
     -------
@@ -78,13 +94,85 @@ def certified_bound(candidates: Candidates, certificate: Selection, upto: int | 
     CertificateError
         A price is negative, or is of something that the program does not have.
     """
-    upper = np.array(candidates.whole.max_units, dtype=np.int64)
+    upper = units_of(candidates.whole, among)
     if certificate["latest_s"] is not None:
         upper[candidates.whole.finish_s > certificate["latest_s"] * (1 + TIE)] = 0
     return _bound(candidates, certificate, upper, upto)
 
 
-def settled(candidates: Candidates, certificate: Selection, *, known: bool = False) -> Candidates:
+def bound_of_choices(candidates: Candidates, certificate: Selection, choices: Sequence[Choice], upto: int) -> int:
+    """The least that the prices of a certificate prove of plans at each choice of as many providers as may be used.
+
+    Prices of limits know nothing of how many providers there are. A plan is at one of the choices, though: of each the
+    prices prove more, and the more where it has prices of its own.
+
+    Parameters
+    ----------
+    candidates
+        Every column of the scenario.
+    certificate
+        Prices of all choices, as of `certified_bound`.
+    choices
+        Prices of some choices alone, which take their place there.
+    upto
+        A value that is to be reached, of no interest beyond.
+
+    Returns
+    -------
+    The bound; 0 where the choices are too many to be gone through, or as many providers as there are may be used.
+
+    Raises
+    ------
+    CertificateError
+        A price is negative, or is of something that the program does not have.
+    """
+    own, least = {tuple(one["providers"]): one for one in choices}, upto
+    every = choices_of_providers(candidates.whole)
+    for some in every:
+        bound = bound_at(candidates, certificate, upto, some)
+        if bound < upto and some in own:
+            bound = max(bound, bound_at(candidates, at_choice(certificate, own[some]), upto, some))
+        least = min(least, bound)
+    return least if every else 0
+
+
+def at_choice(certificate: Selection, choice: Choice) -> Selection:
+    """A certificate with the prices of one choice in place of its own."""
+    return {
+        "criterion": choice["criterion"],
+        "latest_s": certificate["latest_s"],
+        "rows": choice["rows"],
+        "requests": choice["requests"],
+    }
+
+
+def bound_at(candidates: Candidates, certificate: Selection, upto: int, among: Collection[int]) -> int:
+    """As `certified_bound`, of plans at some providers; `UNMET` where prices of limits show that there are none.
+
+    Parameters
+    ----------
+    candidates
+        Every column of the scenario.
+    certificate
+        Prices; of the criterion ``limits`` they show that no plan there meets every limit, or nothing.
+    upto
+        A value that is to be reached.
+    among
+        The providers.
+
+    Raises
+    ------
+    CertificateError
+        A price is negative, or is of something that the program does not have.
+    """
+    exact, shows = settled(candidates, certificate, known=True, among=among), certificate["criterion"] == "limits"
+    found = certified_bound(exact, certificate, 1 if shows else upto, among)
+    return found if not shows else UNMET if found > 0 else 0
+
+
+def settled(
+    candidates: Candidates, certificate: Selection, *, known: bool = False, among: Collection[int] | None = None
+) -> Candidates:
     """The columns with exact rates in all least covers at the prices of a certificate.
 
     Rates that were only bounded are never lower than the exact ones, so a least cover of exact rates weighs as little
@@ -98,11 +186,13 @@ def settled(candidates: Candidates, certificate: Selection, *, known: bool = Fal
         As of `certified_bound`.
     known
         Take all rates at once that were worked out for whatever question: for a bound, not to make prices of.
+    among
+        Columns of these providers alone, and of nobody; None: of all.
     """
     while True:
         tables = dict[str, ServingTable]()
         for program, rows_of in ((candidates.program, candidates.rows), (candidates.whole, candidates.whole_rows)):
-            weights, upper = priced_weights(program, certificate), np.array(program.max_units, dtype=np.int64)
+            weights, upper = priced_weights(program, certificate), units_of(program, among)
             for task in program.tasks:
                 table, question = candidates.tables.get(task.name), candidates.questions.get(task.name)
                 if not isinstance(table, ServingTable) or not isinstance(question, ServingQuestion):

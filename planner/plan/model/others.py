@@ -120,9 +120,20 @@ class Selection(Prices):
     latest_s: float | None
 
 
+class Choice(Prices):
+    """Prices of plans at one choice of as many providers as limits.max_providers allows."""
+
+    providers: list[int]
+    "their numbers, in the order of their names among all that the columns are of"
+    criterion: Literal["cost", "carbon", "limits"]
+    "what is bounded there; limits: nothing, no plan there meets every limit"
+
+
 class Witness(Selection):
     """What proves a bound."""
 
+    choices: NotRequired[list[Choice]]
+    "prices that prove more at some choices of providers than those of all do; there where the bound rests on them"
     allow_suspect: bool
     earlier: Prices | None
     "where the earliest finish comes first: what shows that no plan finishes before latest_s"
