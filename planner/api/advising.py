@@ -17,6 +17,7 @@ from planner.candidates.offers import OWNED
 from planner.candidates.program import SHARE
 from planner.errors import InputError
 from planner.estimate.engines import ENGINES, ONE_MACHINE_ENGINES
+from planner.estimate.resolve import MOST_BATCH_TOKENS, batch_tokens_advised
 from planner.estimate.serving_formats import FORMATS
 from planner.estimate.serving_tiers import fleet_engine
 from planner.plan.asked import currency_of
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from planner.api.sessions import Session
     from planner.plan.model.plan import PlanDocument
     from planner.plan.model.workloads import ServingWorkload
-    from planner.scenario.schema import ServingFleet
+    from planner.scenario.schema import ServingFleet, TrainingJob
 
 ALLOWED_S, ALLOWED_MORE_S = 0.2, 3.0  # of a processor: no further question is begun after that
 ALLOWED, ALLOWED_MORE = 0.1, 1.0  # of what the solve itself took, where that is more
@@ -110,7 +111,7 @@ def advice(session: Session, document: PlanDocument, *, more: bool = False, most
 
 
 def _changes(session: Session, document: PlanDocument) -> Iterator[_Change]:
-    """What is worth a try: jobs in turn, weights that nobody chose, deadlines, spares, what fleets are sized by."""
+    """What is worth a try: jobs in turn, what nobody chose, deadlines, spares, what fleets are sized by."""
     costs = {workload["name"]: workload["cost_microusd"] for workload in document["workloads"]}
     least = LEAST_SHARE * sum(costs.values())
     yield from _in_turn(session, document)
@@ -119,6 +120,9 @@ def _changes(session: Session, document: PlanDocument) -> Iterator[_Change]:
             words = f"{fleet.name}: weights in {narrower} instead of {fleet.weights}"
             setting = f"serving.{fleet.name}.weights={narrower}"
             yield _Change(SIZED_AGAIN * session.solved_s, words, setting, LEAST_OF_WEIGHTS, wanted=True)
+    for job in session.scenario.training:
+        if costs.get(job.name, 0) >= least:
+            yield from _larger_batch(session, job)
     for job in sorted(session.scenario.training, key=lambda one: -costs.get(one.name, 0)):
         if costs.get(job.name, 0) >= least and job.deadline_s >= 3 * _DAY_S:
             days = round(job.deadline_s * LATER / _DAY_S)
@@ -141,6 +145,18 @@ def _of_8_bits(fleet: ServingFleet) -> str:
         return ""
     narrower, rules = "q8_0" if fleet_engine(fleet) in ONE_MACHINE_ENGINES else "fp8", ENGINES[fleet_engine(fleet)]
     return narrower if not rules.formats or narrower in rules.formats else ""
+
+
+def _larger_batch(session: Session, job: TrainingJob) -> Iterator[_Change]:
+    """Powers of two above a batch that nobody chose, the largest first, as far as they suit the compute of the run."""
+    if job.global_batch is not None or job.lora:
+        return
+    advised = batch_tokens_advised(job, session.candidates.questions[job.name].arch)
+    times = [2**power for power in range(1, 6) if MOST_BATCH_TOKENS * 2**power <= advised]
+    for batch_tokens in (MOST_BATCH_TOKENS * each for each in reversed(times)):
+        words = f"{job.name}: a batch of {batch_tokens / 1e6:g}M tokens, not the {MOST_BATCH_TOKENS / 1e6:g}M assumed,"
+        setting = f"training.{job.name}.global_batch={batch_tokens / 1e6:g}M tokens"
+        yield _Change(session.listed_s, words, setting, within=f"{job.name} batch", wanted=True)
 
 
 def _in_turn(session: Session, document: PlanDocument) -> Iterator[_Change]:

@@ -307,7 +307,7 @@ def resolve_training(
         It is under way, and no legal layout is as its measured step time says, or none fits those machines.
     """
     sequence_length, recall = sequence_length_of(job, arch), recall or Recall()
-    batches, batch_range = asked_batches(job, sequence_length)
+    batches, batch_range = asked_batches(job, arch, sequence_length)
     rules = LayoutRules(
         sequence_length=sequence_length,
         batches=batches,
@@ -345,13 +345,24 @@ def _machines(job: TrainingJob, arch: Architecture, catalog: Catalog, recall: Re
     return kept[1]
 
 
-def asked_batches(job: TrainingJob, sequence_length: int) -> tuple[tuple[float, ...], tuple[float, float]]:
+def asked_batches(
+    job: TrainingJob, arch: Architecture, sequence_length: int
+) -> tuple[tuple[float, ...], tuple[float, float]]:
     """Global batches to try [sequences] and the range they must stay in.
 
     One figure may move by `BATCH_TOLERANCE` to the nearest multiple that a layout allows; a
     range is tried at both ends, at powers of two between, and at the critical batch.
+
+    Parameters
+    ----------
+    job
+        As the scenario says it.
+    arch
+        Its model, of whose size a batch follows that is not said.
+    sequence_length
+        [tokens]
     """
-    low, high = batch_bounds(job, sequence_length)
+    low, high = batch_bounds(job, arch, sequence_length)
     if high <= low * (1 + 1e-12):
         most = max(sequences_of(job, sequence_length), low)
         return (low,), (low * (1 - BATCH_TOLERANCE), min(low * (1 + BATCH_TOLERANCE), most))

@@ -229,7 +229,7 @@ def _batch_findings(job: TrainingJob, arch: Architecture, split: TrainingLayout,
         yield _illegal(job.name, f"batch {batch} is not {split['micro_batches']} × {step}")
     if shared:
         return
-    low, high = batch_bounds(job, sequence_length_of(job, arch))
+    low, high = batch_bounds(job, arch, sequence_length_of(job, arch))
     slack = BATCH_TOLERANCE if high <= low * (1 + 1e-12) else 0.0
     if not low * (1 - slack) - 1e-6 <= batch <= high * (1 + slack) + 1e-6:
         yield _illegal(job.name, f"batch {batch} is too far from {low:g} to {high:g} sequences")

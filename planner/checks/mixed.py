@@ -137,7 +137,7 @@ class MixCheck:
 
     def _nearest(self, batch: int, quantum: int) -> bool:
         """Whether a batch is the multiple of the least share nearest to one that may be asked for."""
-        low, high = batch_bounds(self.job, sequence_length_of(self.job, self.arch))
+        low, high = batch_bounds(self.job, self.arch, sequence_length_of(self.job, self.arch))
         slack = BATCH_TOLERANCE if high <= low * (1 + 1e-12) else 0.0
         least, most = low * (1 - slack) - 1e-6, high * (1 + slack) + 1e-6
         if not least <= batch <= most:

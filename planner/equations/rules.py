@@ -378,3 +378,38 @@ def estimate_memory_tool_bytes(
     12.5
     """
     return as_float(largest_multiple) * bytes_per_weight * as_float(parameter_count)
+
+
+@equation("EQ-RULE-12")
+def batch_tokens_of_compute(flop_count: FloatOrArray) -> FloatOrArray:
+    """The global batch at which a run of so much compute learns best.
+
+    Parameters
+    ----------
+    flop_count
+        Compute C of the whole run, all epochs.  [FLOP]
+
+    Returns
+    -------
+    Tokens of a global batch.  [tokens]
+
+    Notes
+    -----
+    Eq. (1):  0.2920 C^0.3271
+
+    Fitted by [1] to runs of 1e17 to 2e19 FLOP and held against one of 1e20. Its own models of 7 and 67 billion
+    parameters were trained at it.
+
+    References
+    ----------
+    [1] DeepSeek-AI, "DeepSeek LLM: Scaling Open-Source Language Models with Longtermism," 2024, arXiv 2401.02954,
+        section 3.1, eq. 1.
+
+    Examples
+    --------
+    DeepSeek LLM 67B on 2T tokens took 4,608 sequences of 4,096, 18.9 million tokens, a step.
+
+    >>> round(float(batch_tokens_of_compute(6 * 67e9 * 2e12)) / 1e6, 1)
+    19.3
+    """
+    return 0.2920 * as_float(flop_count) ** 0.3271

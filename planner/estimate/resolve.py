@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from planner.architecture.model import Architecture
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Device, Shape
+from planner.equations.flops import linear_training_flop_per_token
 from planner.equations.memory import usable_memory_bytes
-from planner.equations.rules import optimizer_steps, tokens_per_step
+from planner.equations.rules import batch_tokens_of_compute, optimizer_steps, tokens_per_step
 from planner.estimate.bands import ErrorBand, StepMeasured, error_band, kind_of_job
 from planner.estimate.device_constants import fitted_on, step_constants
 from planner.estimate.engines import engine_rules
@@ -32,7 +33,7 @@ from planner.scenario.layout_pin import TRAINING_SIZES
 from planner.scenario.schema import DEFAULT_ESTIMATOR, Spot, TrainingJob
 
 DEFAULT_SEQUENCE_LENGTH = 4096
-DEFAULT_BATCH_TOKENS = 4e6
+MOST_BATCH_TOKENS = 4e6  # of a step where the scenario does not say: of Llama 2 in every size, arXiv:2307.09288
 ADAPTER_BATCH_SEQUENCES = 128  # of all GPT-3 experiments in Hu et al., LoRA, arXiv:2106.09685, appendix D.4
 
 
@@ -41,19 +42,34 @@ def sequence_length_of(job: TrainingJob, arch: Architecture) -> int:
     return job.sequence_length or min(arch.max_positions or DEFAULT_SEQUENCE_LENGTH, DEFAULT_SEQUENCE_LENGTH)
 
 
-def batch_bounds(job: TrainingJob, sequence_length: int) -> tuple[float, float]:
+def batch_bounds(job: TrainingJob, arch: Architecture, sequence_length: int) -> tuple[float, float]:
     """The asked global batch, as a range of sequences; no more than there are to train on.
 
-    When the scenario does not say, 4 M tokens, and of adapters `ADAPTER_BATCH_SEQUENCES`.
+    Parameters
+    ----------
+    job
+        As the scenario says it. Where it does not, the batch follows from the compute of the run, up to
+        `MOST_BATCH_TOKENS`; of adapters it is `ADAPTER_BATCH_SEQUENCES`.
+    arch
+        Its model.
+    sequence_length
+        [tokens]
     """
     batch, most = job.global_batch, sequences_of(job, sequence_length)
     if batch is None:
-        low = high = float(ADAPTER_BATCH_SEQUENCES) if job.lora else DEFAULT_BATCH_TOKENS / sequence_length
+        tokens = min(MOST_BATCH_TOKENS, batch_tokens_advised(job, arch))
+        low = high = float(ADAPTER_BATCH_SEQUENCES) if job.lora else tokens / sequence_length
     elif batch.min_sequences is not None and batch.max_sequences is not None:
         low, high = batch.min_sequences, batch.max_sequences
     else:
         low, high = ((tokens or 0.0) / sequence_length for tokens in (batch.min_tokens, batch.max_tokens))
     return max(min(low, most), 1.0), max(min(high, most), 1.0)
+
+
+def batch_tokens_advised(job: TrainingJob, arch: Architecture) -> float:
+    """The global batch that suits the compute of a job, to two digits.  [tokens]"""
+    flop_count = linear_training_flop_per_token(arch.active_parameters) * job.tokens * job.epochs
+    return float(f"{float(batch_tokens_of_compute(flop_count)):.1e}")
 
 
 def sequences_of(job: TrainingJob, sequence_length: int) -> float:

@@ -145,7 +145,7 @@ def _training(answers: Answers, file: str) -> Iterator[str]:
     yield _line(4, "deadline", flow_text(answers.deadline), "from the start; held with a margin (confidence: p90)")
     yield _line(4, "# epochs", "2", "passes over the tokens")
     yield _line(4, "# sequence_length", "8192", "default 4096, or the most that the model takes")
-    yield _line(4, "# global_batch", "2M tokens", "of one optimizer step; default 4M tokens")
+    yield _line(4, "# global_batch", "2M tokens", "of one optimizer step; default at most 4M tokens")
     yield _line(4, "# precision", "fp8", "fp32, fp16, bf16 (default) or fp8")
     yield _line(4, "# optimizer", "adamw-8bit", "adamw (default) holds 16 bytes a parameter")
     yield _line(4, "# mfu", '{"h100-*": 42 %}', "what you measured, in place of the prediction")

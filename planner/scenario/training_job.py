@@ -141,7 +141,8 @@ class TrainingJob(Part):
     )
     global_batch: Annotated[Batch | None, BeforeValidator(_batch_branch)] = Field(
         None,
-        description="of one optimizer step, or {min:, max:} to choose; left out: 4M tokens, of adapters 128 sequences",
+        description="of one optimizer step, or {min:, max:} to choose; left out: what suits the compute of the run, "
+        "at most 4M tokens (EQ-RULE-12), of adapters 128 sequences",
     )
     precision: Precision = Field(
         "bf16",

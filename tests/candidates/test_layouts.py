@@ -97,7 +97,7 @@ def test_nearest_multiple_is_nearest(asked: float, step: int, down: float, up: f
 
 
 def batches_of(**changes: object) -> tuple[tuple[float, ...], tuple[float, float]]:
-    return asked_batches(scenario([job(**changes)]).training[0], 1024)
+    return asked_batches(scenario([job(**changes)]).training[0], coarse_model(1e9), 1024)
 
 
 def test_one_batch_may_move_by_a_tenth() -> None:

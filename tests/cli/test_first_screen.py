@@ -395,6 +395,31 @@ def test_busy_fleets_are_told_what_the_error_band_costs(
     assert not [line for line in half["warnings"] if "for the error" in line]
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("tokens: 2T", "a batch of 16M tokens, not the 4M assumed,"),
+        ("tokens: 100B", ""),  # the law advises 7.2 million tokens for it
+        ("tokens: 2T, global_batch: 4M tokens", ""),  # chosen
+    ],
+)
+def test_a_larger_batch_is_advised_where_nobody_chose_one(run: Run, here: Path, asked: str, told: str) -> None:
+    """A run of 8e23 FLOP on 1,760 devices in the 4M tokens of a small one: a quarter of the cost, told by nothing."""
+    job = f"{{name: big, model: llama-3.1-70b, deadline: 30 days, {asked}}}"
+    asked_file = f"schema: plan/v1\nname: big\ntraining: [{job}]\nhardware: {{allow: [h100-sxm-80gb]}}\n"
+    (here / "big.yaml").write_text(asked_file)
+    screen = run("solve", "big.yaml", "--solver", "highs").out
+    said = re.search(r"> big: (a batch of .*) would save (\$[\d,]+) \(\d+ %\)\n  (plan .*)\n", screen)
+    assert (said[1] if said else "") == told
+    if said:
+        before = json.loads((here / ".plan/big.plan.json").read_text())["summary"]["cost_usd"]
+        run(*shlex.split(said[3])[1:])
+        after = json.loads((here / ".plan/big.plan.json").read_text())["summary"]
+        plain = json.loads((here / ".plan/big.plan.json").read_text()).get("plain")
+        cheapest = plain["cheapest_usd"] if plain else after["cost_usd"]
+        assert abs((before - cheapest) - parse_money(said[2].replace(",", "")) / 1e6) <= 1
+
+
 def test_advice_that_there_was_no_time_for_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ALLOWED_S", "ALLOWED", "ALLOWED_MORE_S", "ALLOWED_MORE"):
         monkeypatch.setattr(advising, name, 0.0)

@@ -35,29 +35,37 @@ def test_sequence_length_defaults_to_what_the_model_holds() -> None:
     assert resolve.sequence_length_of(a_job(sequence_length=8192), load_model("gpt2")) == 8192
 
 
+BILLION = coarse_model(1e9)
+
+
 def test_batch_bounds_are_in_sequences() -> None:
-    assert resolve.batch_bounds(a_job(global_batch="64 sequences"), 4096) == (64, 64)
-    assert resolve.batch_bounds(a_job(global_batch="4M tokens"), 8192) == (4e6 / 8192, 4e6 / 8192)
+    assert resolve.batch_bounds(a_job(global_batch="64 sequences"), BILLION, 4096) == (64, 64)
+    assert resolve.batch_bounds(a_job(global_batch="4M tokens"), BILLION, 8192) == (4e6 / 8192, 4e6 / 8192)
     both = {"min": "1M tokens", "max": "4M tokens"}
-    assert resolve.batch_bounds(a_job(global_batch=both), 1000) == (1000, 4000)
-    assert resolve.batch_bounds(a_job(global_batch=None), 4096) == (4e6 / 4096, 4e6 / 4096)
-    assert resolve.batch_bounds(a_job(global_batch=None), 10**7) == (1, 1)
-    assert resolve.batch_bounds(a_job(global_batch="100 tokens"), 4096) == (1, 1)
+    assert resolve.batch_bounds(a_job(global_batch=both), BILLION, 1000) == (1000, 4000)
+    assert resolve.batch_bounds(a_job(global_batch=None), BILLION, 10**7) == (1, 1)
+    assert resolve.batch_bounds(a_job(global_batch="100 tokens"), BILLION, 4096) == (1, 1)
+
+
+def test_a_batch_that_nobody_chose_suits_the_compute() -> None:
+    """By the law 6e18 FLOP learn best at 0.41 million tokens a step, 4.8e22 at 7.7, which is more than is assumed."""
+    small, large = a_job(global_batch=None), a_job(global_batch=None, tokens="1000B")
+    assert resolve.batch_bounds(small, BILLION, 4096) == (4.1e5 / 4096, 4.1e5 / 4096)
+    assert resolve.batch_bounds(large, coarse_model(8e9), 4096) == (4e6 / 4096, 4e6 / 4096)
+    assert resolve.batch_tokens_advised(large, coarse_model(8e9)) == 7.7e6
+    assert resolve.batch_bounds(a_job(global_batch=None, epochs=8), BILLION, 4096)[0] > 4.1e5 / 4096
 
 
 def test_a_step_of_adapters_takes_128_sequences_and_none_more_than_there_are() -> None:
     adapters = a_job(global_batch=None, model="llama-3.1-8b", lora={"rank": 8})
-    assert resolve.batch_bounds(adapters, 4096) == resolve.batch_bounds(adapters, 512) == (128, 128)
+    assert resolve.batch_bounds(adapters, BILLION, 4096) == resolve.batch_bounds(adapters, BILLION, 512) == (128, 128)
     few = {"tokens": "1M", "epochs": 2}  # 2,000 sequences of 1,000
-    assert resolve.batch_bounds(a_job(global_batch=None, **few), 1000) == (2000, 2000)
-    assert resolve.batch_bounds(a_job(global_batch=None, model="llama-3.1-8b", lora={"rank": 8}, **few), 20_000) == (
-        100,
-        100,
-    )
+    few_adapters = a_job(global_batch=None, model="llama-3.1-8b", lora={"rank": 8}, **few)
+    assert resolve.batch_bounds(few_adapters, BILLION, 20_000) == (100, 100)
     both = {"min": "1M tokens", "max": "4M tokens"}
-    assert resolve.batch_bounds(a_job(global_batch=both, **few), 1000) == (1000, 2000)
-    assert asked_batches(a_job(global_batch="2000 sequences", **few), 1000)[1] == (1800, 2000)
-    assert asked_batches(a_job(global_batch="1000 sequences", **few), 1000)[1] == (900, pytest.approx(1100))
+    assert resolve.batch_bounds(a_job(global_batch=both, **few), BILLION, 1000) == (1000, 2000)
+    assert asked_batches(a_job(global_batch="2000 sequences", **few), BILLION, 1000)[1] == (1800, 2000)
+    assert asked_batches(a_job(global_batch="1000 sequences", **few), BILLION, 1000)[1] == (900, pytest.approx(1100))
 
 
 def test_the_most_exact_measurement_wins() -> None:

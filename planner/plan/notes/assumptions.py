@@ -21,7 +21,13 @@ from planner.equations.ownership import HOURS_PER_YEAR
 from planner.estimate.bands import beyond, beyond_power
 from planner.estimate.bill import Bill, bill_of
 from planner.estimate.frameworks import planned_framework, software_stage
-from planner.estimate.resolve import ADAPTER_BATCH_SEQUENCES, DEFAULT_BATCH_TOKENS, framework_of, strange_network
+from planner.estimate.resolve import (
+    ADAPTER_BATCH_SEQUENCES,
+    MOST_BATCH_TOKENS,
+    batch_tokens_advised,
+    framework_of,
+    strange_network,
+)
 from planner.estimate.serving import TEXTBOOK
 from planner.estimate.software import SOFTWARE, asked_on, closest
 from planner.estimate.training import activations_known
@@ -296,11 +302,16 @@ def _unlaunched(candidates: Candidates, workload: TrainingWorkload, row: Trainin
 def _usual_batch(question: TrainingQuestion) -> str:
     """What a step takes where the scenario does not say."""
     job, sequences = question.job, question.rules.batches[0]
-    if sequences < (ADAPTER_BATCH_SEQUENCES if job.lora else DEFAULT_BATCH_TOKENS / question.spec.sequence_length):
+    advised = batch_tokens_advised(job, question.arch)
+    tokens = min(MOST_BATCH_TOKENS, advised)
+    if sequences < (ADAPTER_BATCH_SEQUENCES if job.lora else tokens / question.spec.sequence_length):
         return f"global batch {sequences:g} sequences, all that there are"
     if job.lora:
         return f"global batch {sequences:g} sequences (GPT-3 in the LoRA paper, arXiv:2106.09685, D.4)"
-    return f"global batch {DEFAULT_BATCH_TOKENS / 1e6:g} M tokens"
+    law = "as" if tokens < MOST_BATCH_TOKENS else f"{advised / 1e6:g} M"
+    return (
+        f"global batch {tokens / 1e6:g} M tokens ({law} DeepSeek's law advises for so much compute, arXiv:2401.02954)"
+    )
 
 
 def _few_steps(workload: TrainingWorkload, question: TrainingQuestion, row: TrainingAllocation) -> Iterator[str]:
