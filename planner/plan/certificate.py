@@ -16,7 +16,8 @@ where each minimum is over the ways to meet that task alone:
   use: sum E u >= N + k max (E / R) over the types in use. Each price vector gives such a line; the least cover of all
   of them, and of the least number of replicas, is found in whole units (`planner.plan.cover`). Lines of several levels
   may be added up to one. Where the lines of a fleet come in several parts, the weight of a column is shared out among
-  the parts in which it earns anything (all, where it earns nothing), and the least covers of the parts add up.
+  the parts in which it earns anything (all, where it earns nothing), and the least covers of the parts add up. Where
+  that falls short of a fleet with pools, its roles are told apart (`planner.plan.role_cover`).
 
 With c = 0 the bound is 0 for any limits that can be met: where it is above that, nothing meets them all.
 
@@ -55,12 +56,14 @@ from planner.candidates.shared_nodes import DEVICES_OF, SharedNodes
 from planner.plan.choices import Open, least_choice, open_jobs
 from planner.plan.cover import MOST_STEPS, UNMET, least_cover
 from planner.plan.node_counts import STEPS_OF_WEIGHING, Asked, least_with_whole_nodes
+from planner.plan.role_cover import least_by_role
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Choice, FleetPrices, Prices, RequestPrices, Selection
 
 STEPS = 1000  # prices of limits are whole thousandths of the criterion's unit
 TIE = 1e-9  # relative, of times
+MOST_PRICES = 4  # of the requests of a fleet with pools, at which its roles are told apart
 CRITERIA = ("cost", "carbon", "limits")  # limits: nothing is weighed, prices show that nothing meets them
 
 
@@ -251,7 +254,7 @@ def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int
     weights = priced_weights(program, certificate)
     charges = list(row_prices(program, certificate))
     total = rest = -sum(price * program.rows[number].bound for number, price in charges)
-    jobs = open_jobs(program)
+    jobs, alone = open_jobs(program), dict[str, int]()
     for task in program.tasks:
         mixed = None
         if task.name in candidates.spaces:
@@ -260,8 +263,11 @@ def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int
         least = least_of_task(program, task, weights, upper, parts, mixed=mixed).weight
         if least >= UNMET:
             return UNMET
-        total += least
+        total, alone[task.name] = total + least, least
         rest += least if task not in jobs else 0
+    if upto is not None and total < upto * STEPS:
+        more = _more_by_role(program, certificate, weights, upper, alone, upto * STEPS - total)
+        total, rest = total + more, rest + more
     bound = -(-total // STEPS)
     if upto is not None and bound < upto and candidates.whole_shared is not None:
         own_node = _own_nodes(candidates)
@@ -282,6 +288,41 @@ def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int
     free = Open(tasks=jobs, rest=rest, plain=plain)
     found = least_choice(program, weights, costs, upper.tolist(), free, upto * STEPS)
     return max(bound, -(-found // STEPS))
+
+
+def _more_by_role(
+    program: Program,
+    certificate: Selection,
+    weights: NDArray[Any],
+    upper: NDArray[np.int64],
+    alone: Mapping[str, int],
+    short: int,
+) -> int:
+    """What fleets with pools weigh more than prices alone prove (`planner.plan.role_cover`), as far as that is short.
+
+    Parameters
+    ----------
+    weights, upper
+        Of a unit of each column; and how many there are.
+    alone
+        What prices alone prove of each workload.
+    short
+        Of no interest beyond.
+    """
+    found = 0
+    for task in program.tasks:
+        part = slice(task.first, task.stop)
+        if task.kind != "serving" or not program.role[part].any() or (weights[part] < 0).any():
+            continue
+        peak = len(task.demands) - 1
+        lines = (line for one in parts_of(certificate["requests"], task) for line in one.lines)
+        worth = [[p + q for p, q in zip(one["prefill"], one["decode"])] for line in lines for one in line
+                 if one["level"] == peak]  # fmt: skip
+        known, upto = alone[task.name], alone[task.name] + short - found
+        for prices in sorted({tuple(each) for each in worth if any(each)})[:MOST_PRICES]:
+            known = max(known, min(least_by_role(program, task, weights, upper, prices, upto), upto))
+        found += known - alone[task.name]
+    return found
 
 
 def _with_whole_nodes(

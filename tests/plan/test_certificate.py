@@ -252,15 +252,18 @@ def fleet(**options: Any) -> Program:
     )
 
 
-def test_pools_of_one_role_are_rounded_up_each() -> None:
-    """Three units of each pool; their relaxation takes two and a half."""
+@pytest.mark.parametrize("alone", [True, False])
+def test_pools_of_one_role_are_rounded_up_each(monkeypatch: pytest.MonkeyPatch, alone: bool) -> None:
+    """Three units of each pool; their relaxation takes two and a half. Prices alone do with a part for each pool."""
+    if alone:
+        monkeypatch.setattr("planner.plan.certificate.least_by_role", lambda *_: 0)
     question = fleet()
     solution = optimize(question)
     assert solution.cost_microusd == 15_000_000
     made = certificate_of(around(question), solution)
     assert made is not None
     assert made["bound"] == 15_000_000
-    assert {entry["share"] for entry in made["requests"]} == {60, 40}
+    assert {entry["share"] for entry in made["requests"]} == ({60, 40} if alone else {1})
 
 
 def test_shares_of_a_weight_never_sum_above_it() -> None:
