@@ -34,6 +34,7 @@ from planner.plan.certificate import (
     TIE,
     Least,
     Part,
+    beyond_spot_share,
     bound_at,
     bound_of_choices,
     bound_of_earlier,
@@ -48,6 +49,7 @@ from planner.plan.proof import SHOWN, digest_of_witness, gap_of, reaches
 if TYPE_CHECKING:
     from planner.plan.model.others import Certificate, Choice, FleetPrices, Prices, RequestPrices, Selection, Witness
 
+SPOT_PRICES = 40  # of a share on spot that are tried
 ROUNDS = 40  # lines added to one part of a fleet
 Weights = NDArray[Any]  # whole numbers of any size
 
@@ -100,6 +102,10 @@ def certificate_of(
     bound = certified_bound(settled(candidates, priced, known=True), priced, value)
     share = SHARE if criterion == "carbon" else candidates.program.tie_share
     if not reaches(value, bound, share) and not over():
+        spot = _with_spot_prices(ready, priced)
+        better = certified_bound(settled(candidates, spot, known=True), spot, value)
+        priced, bound = (spot, better) if better > bound else (priced, bound)
+    if not reaches(value, bound, share) and not over():
         finer = _finer(ready, solution, priced, plain)
         better = certified_bound(settled(candidates, finer, known=True), finer, value)  # as the verifier finds it
         priced, bound = (finer, better) if better > bound else (priced, bound)
@@ -109,6 +115,31 @@ def certificate_of(
         bound = max(bound, bound_of_choices(candidates, priced, choices, value))
     earlier = None if latest_s is None else _of_earlier(candidates, latest_s, time_limit_s)
     return _sealed(priced, allow_suspect, earlier, value, bound, share, choices)
+
+
+def _with_spot_prices(candidates: Candidates, priced: Selection) -> Selection:
+    """With the price at which what fleets have on spot beyond their share proves most: of `SPOT_PRICES`, evenly spread.
+
+    At the largest of them a unit that is not on spot weighs nothing.
+    """
+    program, spots = candidates.whole, list[Any]()
+    weights, upper = priced_weights(program, priced), units_of(program)
+    for task in _fleets(program):
+        part = slice(task.first, task.stop)
+        if task.max_spot_share is None or not program.spot[part].any():
+            continue
+        beyond, parts = beyond_spot_share(program, task), parts_of(priced["requests"], task)
+        most = min((int(w) // -int(each) for w, each in zip(weights[part], beyond) if each < 0), default=0)
+
+        def proven(price: int, task: Task = task, beyond: Weights = beyond, parts: Sequence[Part] = parts) -> int:
+            changed = weights.copy()
+            changed[task.first : task.stop] += price * beyond
+            return least_of_task(program, task, changed, upper, parts).weight
+
+        best = max({most * k // SPOT_PRICES for k in range(SPOT_PRICES + 1)}, key=proven)
+        if best:
+            spots.append({"workload": task.name, "price": best})
+    return {**priced, "spots": spots} if spots else priced
 
 
 def _choices(

@@ -133,7 +133,8 @@ def _of_plan(document: Mapping[str, Any], candidates: Candidates, certificate: C
     selected, columns = _selected(document, candidates), candidates.columns_before
     findings, share = list[Finding](), tie_share_of(document)
     if certificate is None:
-        even: Selection = {**selected, "rows": [], "requests": _even(candidates)}
+        nothing: Prices = {"rows": [], "requests": _even(candidates)}
+        even: Selection = {**selected, **nothing}
         bound = certified_bound(settled(candidates, even, known=True), even)
         value = _value(document, selected["criterion"])
         gap = gap_of(value, bound, share)
@@ -148,6 +149,8 @@ def _of_plan(document: Mapping[str, Any], candidates: Candidates, certificate: C
         )
     findings += [*_selection(document, certificate, selected, candidates), *_witness(certificate)]
     prices: Prices = {"rows": certificate["rows"], "requests": certificate["requests"]}
+    if "spots" in certificate:
+        prices["spots"] = certificate["spots"]
     value = certificate["value"]
     priced: Selection = {**selected, **prices}
     bound = certified_bound(settled(candidates, priced, known=True), priced, value)

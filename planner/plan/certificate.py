@@ -17,7 +17,8 @@ where each minimum is over the ways to meet that task alone:
   of them, and of the least number of replicas, is found in whole units (`planner.plan.cover`). Lines of several levels
   may be added up to one. Where the lines of a fleet come in several parts, the weight of a column is shared out among
   the parts in which it earns anything (all, where it earns nothing), and the least covers of the parts add up. Where
-  that falls short of a fleet with pools, its roles are told apart (`planner.plan.role_cover`).
+  that falls short of a fleet with pools, its roles are told apart (`planner.plan.role_cover`). Where it may have a
+  share of its rate on spot, what lies beyond the share has a price like a joint limit whose bound is 0.
 
 With c = 0 the bound is 0 for any limits that can be met: where it is above that, nothing meets them all.
 
@@ -47,7 +48,9 @@ from planner.candidates.program import (
     Program,
     Task,
     choices_of_providers,
+    decimal_share,
     earnings,
+    fleet_rates,
     units_of,
 )
 from planner.candidates.search import Candidates, with_tables
@@ -141,12 +144,10 @@ def bound_of_choices(candidates: Candidates, certificate: Selection, choices: Se
 
 def at_choice(certificate: Selection, choice: Choice) -> Selection:
     """A certificate with the prices of one choice in place of its own."""
-    return {
-        "criterion": choice["criterion"],
-        "latest_s": certificate["latest_s"],
-        "rows": choice["rows"],
-        "requests": choice["requests"],
-    }
+    prices: Prices = {"rows": choice["rows"], "requests": choice["requests"]}
+    if "spots" in choice:
+        prices["spots"] = choice["spots"]
+    return {"criterion": choice["criterion"], "latest_s": certificate["latest_s"], **prices}
 
 
 def bound_at(candidates: Candidates, certificate: Selection, upto: int, among: Collection[int]) -> int:
@@ -431,7 +432,25 @@ def priced_weights(program: Program, certificate: Selection) -> NDArray[Any]:
     for number, price in row_prices(program, certificate):
         row = program.rows[number]
         np.add.at(weights, row.columns, row.coefficients.astype(object) * price)
+    for entry in certificate.get("spots", []):
+        task = next((one for one in program.tasks if one.name == entry["workload"]), None)
+        if task is None or task.max_spot_share is None or not _whole(entry["price"]):
+            raise CertificateError(f"the price of spot for {entry['workload']!r} is {entry['price']!r}")
+        weights[task.first : task.stop] += entry["price"] * beyond_spot_share(program, task)
     return weights
+
+
+def beyond_spot_share(program: Program, task: Task) -> NDArray[Any]:
+    """What a unit of each column of a fleet adds to its rate on spot beyond its share: at most 0 in any plan, in all.
+
+    Of a rate that is only bounded nothing is added on spot, and all that it may be is taken off elsewhere: what exact
+    rates would add is no less. Whole parts of a micro-request/s, so many as the share has below its line.
+    """
+    share = decimal_share(task.max_spot_share or 0.0)
+    part = slice(task.first, task.stop)
+    rates, spot = fleet_rates(program, task).astype(object), program.spot[part] > 0
+    sure = np.where(program.bounded[part] > 0, 0, rates) if program.bounded.any() else rates
+    return np.where(spot, sure * (share.denominator - share.numerator), -rates * share.numerator)
 
 
 def row_prices(program: Program, certificate: Prices) -> Iterator[tuple[int, int]]:
@@ -550,6 +569,7 @@ def _least_fleet(
     shares = [sum(part.share for part, any_ in zip(parts, mine) if any_) for mine in earns]
     replicas = [max(int(each), 1) for each in program.replicas[task.first : task.stop]]
     counted = np.where(program.level[task.first : task.stop] == 0, program.replicas[task.first : task.stop], 0)
+    sure, least_sure = _off_spot(program, task)
     total, taken, units = 0, 0, dict[int, int]()
     for number, (part, mine) in enumerate(zip(parts, lines)):
         own = [
@@ -557,8 +577,8 @@ def _least_fleet(
             for k, weight in enumerate(weights)
         ]
         # the loss of spares takes as many from the replicas that are counted
-        earned = [*(one for one, _ in mine), counted.tolist()]
-        needs = [*(need for _, need in mine), task.min_replicas - task.spare_replicas]
+        earned = [*(one for one, _ in mine), counted.tolist(), sure]
+        needs = [*(need for _, need in mine), task.min_replicas - task.spare_replicas, least_sure]
         found = least_cover(own, upper, earned, needs, replicas=replicas, spare=task.spare_replicas, steps=steps)
         if found.bound >= UNMET:
             return Least(UNMET, None)
@@ -566,6 +586,20 @@ def _least_fleet(
         for k, count in (found.units or {}).items():
             units[task.first + k] = max(units.get(task.first + k, 0), count)
     return Least(total, units, taken)
+
+
+def _off_spot(program: Program, task: Task) -> tuple[list[int], int]:
+    """Of a fleet with one kind of requests what units that are not on spot carry at least, and what each carries.
+
+    The share on spot is of the rate of all units, and that of all is no less than the demand.
+    """
+    part = slice(task.first, task.stop)
+    simple = len(task.demands[-1]) == 1 and not task.boxed and not program.role[part].any()
+    if task.max_spot_share is None or not simple:
+        return [0] * (task.stop - task.first), 0
+    share = decimal_share(task.max_spot_share)
+    rates = np.where(program.spot[part] > 0, 0, program.capacity_micro_per_s[part, 0])
+    return rates.tolist(), -(-task.demands[-1][0] * (share.denominator - share.numerator) // share.denominator)
 
 
 def line_of(program: Program, task: Task, entries: Sequence[RequestPrices]) -> tuple[list[int], int]:

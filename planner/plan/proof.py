@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
 SLACK_PARTS, SLACK_LEAST = 1_000_000, 10_000  # bounds of two machines agree to a millionth, or a cent
 SHOWN = 1  # the bound of what is weighed as nothing: above 0, so that limits cannot be met
-WITNESS = ("criterion", "latest_s", "allow_suspect", "rows", "requests", "choices", "earlier")  # what its digest covers
+WITNESS = (
+    "criterion",
+    "latest_s",
+    "allow_suspect",
+    "rows",
+    "requests",
+    "spots",
+    "choices",
+    "earlier",
+)  # what its digest covers
 WITH_PLAN = ("optimal", "feasible")
 
 

@@ -105,11 +105,19 @@ class FleetPrices(TypedDict):
     lines: list[list[RequestPrices]]
 
 
+class SpotPrice(TypedDict):
+    """What a rate on spot beyond its share costs a fleet, as much as one within it gains."""
+
+    workload: str
+    price: Count
+
+
 class Prices(TypedDict):
-    """Prices of joint limits and of requests."""
+    """Prices of joint limits, of requests and of shares on spot."""
 
     rows: list[RowPrice]
     requests: list[FleetPrices]
+    spots: NotRequired[list[SpotPrice]]
 
 
 class Selection(Prices):

@@ -1,0 +1,116 @@
+"""Fleets with a share on spot: what lies beyond the share has a price, and what must stand elsewhere is a line."""
+
+from __future__ import annotations
+
+import copy
+import json
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner import api
+from planner.analysis.certified import certificate_of
+from planner.candidates.program import Program, Task
+from planner.optimize.check import violations
+from planner.optimize.scope import scope_of
+from planner.optimize.solve import optimize
+from planner.plan.certificate import CertificateError, certified_bound
+from planner.plan.document import digest_of
+from planner.plan.proof import digest_of_witness
+from tests.plan.test_certificate import around, priced
+from tests.tiers import cases
+from tests.verified import errors, follow_schema
+from tests.worlds import catalog, device, fleet, offer, scenario, shape
+
+
+def shared(rng: np.random.Generator, *, buckets: int, spare: int) -> Program:
+    """Two columns off spot, and two on it at a third to two thirds of the price for as much."""
+    zero = np.zeros(4, dtype=np.int64)
+    asked = tuple(rng.integers(8, 20, buckets).tolist())
+    task = Task(name="f", kind="serving", first=0, stop=4, demand_micro_per_s=asked, spare_replicas=spare,
+                max_spot_share=float(rng.choice([0.25, 0.3, 0.5, 0.8])))  # fmt: skip
+    capacity = rng.integers(3, 14, (4, buckets))
+    dear = capacity.mean(axis=1) * 10_000 * rng.uniform(0.8, 1.2, 4)
+    return Program(
+        tasks=(task,),
+        cost_microusd=(dear * np.array([1, 1, rng.uniform(0.3, 0.7), rng.uniform(0.3, 0.7)])).astype(np.int64),
+        finish_s=np.zeros(4),
+        carbon_mg=zero,
+        nodes=zero + 1,
+        replicas=zero + 1,
+        capacity_micro_per_s=capacity,
+        max_units=zero + 6,
+        spot=np.array([0, 0, 1, 1]),
+        provider=zero,
+        offer=np.arange(4),
+    )
+
+
+def least(program: Program) -> int | None:
+    """The cheapest units that the exact check has nothing against; by trying all."""
+    scope, best = scope_of(program, None), None
+    order = sorted(product(range(7), repeat=4), key=lambda units: int(np.array(units) @ program.cost_microusd))
+    for units in order:
+        if not list(violations(scope, np.array(units))):
+            best = int(np.array(units) @ program.cost_microusd)
+            break
+    return best
+
+
+@pytest.mark.parametrize(("buckets", "spare", "share"), [(1, 0, 0.9), (1, 1, 0.6), (2, 0, 0.2)])
+def test_no_plan_costs_less_and_most_are_reached(buckets: int, spare: int, share: float) -> None:
+    reached = plans = prices = 0
+    for seed in range(cases(15, 150)):
+        question = shared(np.random.default_rng(100 * spare + seed), buckets=buckets, spare=spare)
+        cost, solution = least(question), optimize(question, cost_only=True)
+        assert (solution.cost_microusd if solution.has_plan else None) == cost, seed
+        if cost is None:
+            continue
+        made = certificate_of(around(question), solution)
+        assert made is not None
+        assert made["bound"] <= cost, seed
+        plans, reached = plans + 1, reached + (made["gap"] == 0)
+        prices += "spots" in made
+    assert reached >= share * plans, (reached, plans)
+    assert prices or buckets == 1
+
+
+def test_a_price_of_spot_proves_no_more_than_is_true_whatever_it_is() -> None:
+    for seed in range(cases(10, 100)):
+        question = shared(np.random.default_rng(seed), buckets=2, spare=0)
+        cost = least(question)
+        line = [{"level": 0, "prefill": [1, 1], "decode": [0, 0]}]
+        for price in (0, 1, 100, 10_000, 10**6, 10**9):
+            witness = {**priced(question, {}, [{"workload": "f", "share": 1, "lines": [line]}]),
+                       "spots": [{"workload": "f", "price": price}]}  # fmt: skip
+            assert cost is None or certified_bound(around(question), witness) <= cost, (seed, price)
+
+
+@pytest.mark.parametrize("entry", [{"workload": "f", "price": -1}, {"workload": "nobody", "price": 1}])
+def test_a_price_of_nothing_is_refused(entry: dict[str, Any]) -> None:
+    question = shared(np.random.default_rng(0), buckets=1, spare=0)
+    with pytest.raises(CertificateError):
+        certified_bound(around(question), {**priced(question, {}, []), "spots": [entry]})
+
+
+def test_a_plan_with_a_share_on_spot_is_proven_and_its_prices_cannot_be_forged() -> None:
+    shapes = [shape("north/one"), shape("north/two", devices=2)]
+    offers = [offer("north/one", 1.0), offer("north/two", 2.1), offer("north/one", 0.4, price_model="spot"),
+              offer("north/two", 0.7, price_model="spot")]  # fmt: skip
+    world = catalog([device()], shapes, offers)
+    asked = scenario(
+        [],
+        [fleet(qpm=3000, max_spot_share="40 %")],
+        hardware={"pricing": ["on_demand", "spot"], "spot": {"interruptions": "0.05 /h", "restart": "10 min"}},
+    )
+    document: Any = json.loads(json.dumps(api.solve(asked, world, tie_tolerance=0.0).document))
+    follow_schema(document)
+    assert errors(document, world) == []
+    assert document["certificate"]["gap"] == 0
+    forged = copy.deepcopy(document)
+    forged["certificate"]["spots"] = [{"workload": "fleet", "price": 10**12}]
+    forged["certificate"]["sha256"] = digest_of_witness(forged["certificate"])
+    forged["sha256"] = digest_of(forged)
+    assert errors(forged, world)
