@@ -34,7 +34,6 @@ from planner.plan.certificate import (
     TIE,
     Least,
     Part,
-    beyond_spot_share,
     bound_at,
     bound_of_choices,
     bound_of_earlier,
@@ -45,6 +44,7 @@ from planner.plan.certificate import (
     settled,
 )
 from planner.plan.proof import SHOWN, digest_of_witness, gap_of, reaches
+from planner.plan.spot_share import beyond_spot_share
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Certificate, Choice, FleetPrices, Prices, RequestPrices, Selection, Witness

@@ -48,9 +48,7 @@ from planner.candidates.program import (
     Program,
     Task,
     choices_of_providers,
-    decimal_share,
     earnings,
-    fleet_rates,
     units_of,
 )
 from planner.candidates.search import Candidates, with_tables
@@ -59,14 +57,14 @@ from planner.candidates.shared_nodes import DEVICES_OF, SharedNodes
 from planner.plan.choices import Open, least_choice, open_jobs
 from planner.plan.cover import MOST_STEPS, UNMET, least_cover
 from planner.plan.node_counts import STEPS_OF_WEIGHING, Asked, least_with_whole_nodes
-from planner.plan.role_cover import least_by_role
+from planner.plan.role_cover import more_by_role
+from planner.plan.spot_share import beyond_spot_share, least_off_spot
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Choice, FleetPrices, Prices, RequestPrices, Selection
 
 STEPS = 1000  # prices of limits are whole thousandths of the criterion's unit
 TIE = 1e-9  # relative, of times
-MOST_PRICES = 4  # of the requests of a fleet with pools, at which its roles are told apart
 CRITERIA = ("cost", "carbon", "limits")  # limits: nothing is weighed, prices show that nothing meets them
 
 
@@ -267,7 +265,9 @@ def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int
         total, alone[task.name] = total + least, least
         rest += least if task not in jobs else 0
     if upto is not None and total < upto * STEPS:
-        more = _more_by_role(program, certificate, weights, upper, alone, upto * STEPS - total)
+        lines = {task.name: [line for part in parts_of(certificate["requests"], task) for line in part.lines]
+                 for task in program.tasks}  # fmt: skip
+        more = more_by_role(program, lines, weights, upper, alone, upto * STEPS - total)
         total, rest = total + more, rest + more
     bound = -(-total // STEPS)
     if upto is not None and bound < upto and candidates.whole_shared is not None:
@@ -289,41 +289,6 @@ def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int
     free = Open(tasks=jobs, rest=rest, plain=plain)
     found = least_choice(program, weights, costs, upper.tolist(), free, upto * STEPS)
     return max(bound, -(-found // STEPS))
-
-
-def _more_by_role(
-    program: Program,
-    certificate: Selection,
-    weights: NDArray[Any],
-    upper: NDArray[np.int64],
-    alone: Mapping[str, int],
-    short: int,
-) -> int:
-    """What fleets with pools weigh more than prices alone prove (`planner.plan.role_cover`), as far as that is short.
-
-    Parameters
-    ----------
-    weights, upper
-        Of a unit of each column; and how many there are.
-    alone
-        What prices alone prove of each workload.
-    short
-        Of no interest beyond.
-    """
-    found = 0
-    for task in program.tasks:
-        part = slice(task.first, task.stop)
-        if task.kind != "serving" or not program.role[part].any() or (weights[part] < 0).any():
-            continue
-        peak = len(task.demands) - 1
-        lines = (line for one in parts_of(certificate["requests"], task) for line in one.lines)
-        worth = [[p + q for p, q in zip(one["prefill"], one["decode"])] for line in lines for one in line
-                 if one["level"] == peak]  # fmt: skip
-        known, upto = alone[task.name], alone[task.name] + short - found
-        for prices in sorted({tuple(each) for each in worth if any(each)})[:MOST_PRICES]:
-            known = max(known, min(least_by_role(program, task, weights, upper, prices, upto), upto))
-        found += known - alone[task.name]
-    return found
 
 
 def _with_whole_nodes(
@@ -438,19 +403,6 @@ def priced_weights(program: Program, certificate: Selection) -> NDArray[Any]:
             raise CertificateError(f"the price of spot for {entry['workload']!r} is {entry['price']!r}")
         weights[task.first : task.stop] += entry["price"] * beyond_spot_share(program, task)
     return weights
-
-
-def beyond_spot_share(program: Program, task: Task) -> NDArray[Any]:
-    """What a unit of each column of a fleet adds to its rate on spot beyond its share: at most 0 in any plan, in all.
-
-    Of a rate that is only bounded nothing is added on spot, and all that it may be is taken off elsewhere: what exact
-    rates would add is no less. Whole parts of a micro-request/s, so many as the share has below its line.
-    """
-    share = decimal_share(task.max_spot_share or 0.0)
-    part = slice(task.first, task.stop)
-    rates, spot = fleet_rates(program, task).astype(object), program.spot[part] > 0
-    sure = np.where(program.bounded[part] > 0, 0, rates) if program.bounded.any() else rates
-    return np.where(spot, sure * (share.denominator - share.numerator), -rates * share.numerator)
 
 
 def row_prices(program: Program, certificate: Prices) -> Iterator[tuple[int, int]]:
@@ -569,7 +521,7 @@ def _least_fleet(
     shares = [sum(part.share for part, any_ in zip(parts, mine) if any_) for mine in earns]
     replicas = [max(int(each), 1) for each in program.replicas[task.first : task.stop]]
     counted = np.where(program.level[task.first : task.stop] == 0, program.replicas[task.first : task.stop], 0)
-    sure, least_sure = _off_spot(program, task)
+    sure, least_sure = least_off_spot(program, task)
     total, taken, units = 0, 0, dict[int, int]()
     for number, (part, mine) in enumerate(zip(parts, lines)):
         own = [
@@ -586,20 +538,6 @@ def _least_fleet(
         for k, count in (found.units or {}).items():
             units[task.first + k] = max(units.get(task.first + k, 0), count)
     return Least(total, units, taken)
-
-
-def _off_spot(program: Program, task: Task) -> tuple[list[int], int]:
-    """Of a fleet with one kind of requests what units that are not on spot carry at least, and what each carries.
-
-    The share on spot is of the rate of all units, and that of all is no less than the demand.
-    """
-    part = slice(task.first, task.stop)
-    simple = len(task.demands[-1]) == 1 and not task.boxed and not program.role[part].any()
-    if task.max_spot_share is None or not simple:
-        return [0] * (task.stop - task.first), 0
-    share = decimal_share(task.max_spot_share)
-    rates = np.where(program.spot[part] > 0, 0, program.capacity_micro_per_s[part, 0])
-    return rates.tolist(), -(-task.demands[-1][0] * (share.denominator - share.numerator) // share.denominator)
 
 
 def line_of(program: Program, task: Task, entries: Sequence[RequestPrices]) -> tuple[list[int], int]:

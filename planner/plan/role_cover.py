@@ -12,8 +12,8 @@ pools of a fleet lie in one place, so that this is done for each place.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,10 @@ from numpy.typing import NDArray
 from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task, earnings
 from planner.plan.cover import UNMET, least_cover
 
+if TYPE_CHECKING:
+    from planner.plan.model.others import RequestPrices
+
+MOST_PRICES = 4  # of the requests of a fleet, at which its roles are told apart
 MOST_PARTS = 64  # of what whole requests earn
 STEPS = 40_000  # of one search for a least cover
 
@@ -49,6 +53,46 @@ class _Side(NamedTuple):
     def cheapest(self) -> int:
         """The least weight of a unit that earns anything."""
         return min((w for w, e, m in zip(self.weights, self.earned, self.upper) if e and m), default=UNMET)
+
+
+def more_by_role(
+    program: Program,
+    lines: Mapping[str, Sequence[Sequence[RequestPrices]]],
+    weights: NDArray[Any],
+    upper: NDArray[np.int64],
+    alone: Mapping[str, int],
+    short: int,
+) -> int:
+    """What fleets with pools weigh more than prices alone prove, as far as that is short.
+
+    Parameters
+    ----------
+    lines
+        Prices of the requests of each workload, by line and level.
+    weights, upper
+        Of a unit of each column; and how many there are.
+    alone
+        What prices alone prove of each workload.
+    short
+        Of no interest beyond.
+    """
+    found = 0
+    for task in program.tasks:
+        part = slice(task.first, task.stop)
+        if task.kind != "serving" or not program.role[part].any() or (weights[part] < 0).any():
+            continue
+        peak = len(task.demands) - 1
+        worth = {
+            tuple(p + q for p, q in zip(one["prefill"], one["decode"]))
+            for line in lines[task.name]
+            for one in line
+            if one["level"] == peak
+        }
+        known, upto = alone[task.name], alone[task.name] + short - found
+        for prices in sorted(each for each in worth if any(each))[:MOST_PRICES]:
+            known = max(known, min(least_by_role(program, task, weights, upper, prices, upto), upto))
+        found += known - alone[task.name]
+    return found
 
 
 def least_by_role(
