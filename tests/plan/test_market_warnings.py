@@ -150,3 +150,29 @@ def test_data_at_a_place_that_looks_like_one_of_the_catalog_are_told(at: str, me
     told = lines("train: no machine", data=data, owned=[hall])
     assert len(told) == (meant is not None)
     assert all(meant is not None and meant in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("hardware", "keys"),
+    [
+        ({"regions": ["r2"]}, "hardware.regions says what"),
+        ({"deny": ["plain"]}, "hardware.deny says what"),
+        ({"regions": ["r2"], "deny": ["plain"]}, "hardware.deny and hardware.regions say what"),
+        ({"regions": ["de"]}, ""),
+        ({"regions": ["eu"]}, ""),
+        ({}, ""),
+    ],
+)
+def test_owned_machines_that_filters_leave_out_are_told(hardware: dict[str, Any], keys: str) -> None:
+    """What is owned always counts: machines in Germany were used under `regions: [us-*]` without a word."""
+    owned = [{"shape": "north/one", "count": 1, "price": "$0.50/h", "region": "de"}]
+    asked = scenario([], [fleet("chat", qpm=600)], hardware={"owned": owned, **hardware})
+    known = world("cloud", {})
+    further = [offer("north/one", 2.0, region=region) for region in ("r2", "de")]
+    elsewhere = replace(offer("north/one", 2.0, region="r4"), country="FR")
+    known = replace(known, offers=(*known.offers, *further, elsewhere))
+    warnings = api.solve(asked, known).document["warnings"]
+    found = [line for line in warnings if "is used all the same" in line]
+    assert len(found) == bool(keys)
+    if keys:
+        assert found[0].startswith(f"hardware.owned[0]: north/one in de is used all the same: {keys} may be rented")

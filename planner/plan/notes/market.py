@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, get_args
 
-from planner.candidates.offers import OWNED, models_sold, quota_matches, site_at, usable_offers
+from planner.candidates.offers import OWNED, models_sold, owned_key, quota_matches, site_at, usable_offers
 from planner.candidates.placement import data_sets
 from planner.candidates.search import Candidates
 from planner.candidates.sellers import MARKETPLACE, is_asked
 from planner.catalog.model import Catalog, Offer
+from planner.catalog.names import device_matches
+from planner.catalog.regions import region_matches
 from planner.estimate.market import OWN_CONTRACT, is_own_contract
 from planner.scenario.schema import Scenario
 from planner.scenario.terms import ContractModel
@@ -58,9 +61,29 @@ def market_warnings(candidates: Candidates, workloads: Sequence[Workload], bough
     yield from _no_spot_share(scenario)
     yield from _terms_of_nothing(scenario)
     rented = {row["offer"] for workload in workloads for row in workload["allocations"]}
+    yield from _owned_all_the_same(candidates, rented)
     for offer in filter(is_own_contract, catalog.offers):
         yield from _own_contract(offer, scenario, catalog, used=offer.id in rented.union(bought))
     yield from _data_nowhere(scenario, catalog)
+
+
+def _owned_all_the_same(candidates: Candidates, used: set[str]) -> Iterator[str]:
+    """Machines of one's own that run where, or on what, nothing may be rented: they count whatever is filtered."""
+    hardware = candidates.scenario.hardware
+    sites = {site.owned: site for table in candidates.tables.values() for site in table.sites
+             if site.offer.id in used}  # fmt: skip
+    for index, site in sorted((index, site) for index, site in sites.items() if index is not None):
+        place = hardware.owned[index].region or ""
+        here = replace(site.offer, country=place if len(place) == 2 else "")
+        kept = ["hardware.deny"] if any(device_matches(site.device, one) for one in hardware.deny) else []
+        if place and not any(region_matches(here, pattern) for pattern in hardware.regions):
+            kept.append("hardware.regions")
+        if kept:
+            yield (
+                f"{owned_key(index)}: {hardware.owned[index].shape}{f' in {place}' if place else ''} is used all the "
+                f"same: {' and '.join(kept)} {'say' if len(kept) > 1 else 'says'} what may be rented, and machines of "
+                "your own always count; taken out of hardware.owned, they do not"
+            )
 
 
 def _unsold(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
