@@ -304,3 +304,23 @@ def test_a_price_in_another_currency_counts_at_the_rate_of_the_scenario() -> Non
     assert OwnPrices.from_flags(own.flags, rates) == own
     with pytest.raises(UsageError, match="no rate to dollars"):
         load_priced(None, OwnPrices.of(None, ["h100-sxm-80gb=€2.50/h"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "way"),
+    [
+        ("aws:us-east-1:p5.48xlarge:on_demand=$31.90/h", "aws:us-east-1:p5.48xlarge:on_demand=-10%"),
+        ("aws/p5.48xlarge=$31.90/h", "aws:*:p5.48xlarge:*=-10%"),
+        ("p5.48xlarge=$31.90/h", "aws:*:p5.48xlarge:*=-10%"),
+    ],
+)
+def test_an_offer_or_a_machine_is_told_with_what_gives_it_a_price(catalog: Catalog, text: str, way: str) -> None:
+    """A break-even names an offer and its price: asked with it, "there is no device" was all that was said."""
+    with pytest.raises(UsageError) as caught:
+        with_device_price(catalog, text)
+    hint = caught.value.problems[0].hint
+    assert "--prices (offer,price_usd_per_hour_per_shape,as_of)" in hint
+    assert hint.endswith(f"--price '{way}'")
+    before = {one.id: one.price_microusd_per_hour for one in catalog.offers}
+    after = {one.id: one.price_microusd_per_hour for one in with_device_price(catalog, way).offers}
+    assert {name.split(":")[2] for name, price in after.items() if price != before[name]} == {"p5.48xlarge"}

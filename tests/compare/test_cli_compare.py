@@ -155,6 +155,7 @@ def test_catalog_diff_says_what_it_does_to_a_plan(here: Path, run: Run) -> None:
         (("base.plan.json", "cheaper.plan.json", "--price", "a100-*=+20%"), "made with --price"),
         (("small.yaml", "--set", "serving.chat.qpm=9", "--max-increase", "-3%"), "--max-increase"),
         (("small.yaml", "--set", "serving.chat.qpm=9", "--max-increase", "much"), "--max-increase"),
+        (("small.yaml", "--set", "serving.chat.qpm=9", "--max-increase", "5"), 'write "5%", or "500%" where 6 times'),
     ],
 )
 def test_what_cannot_be_compared_is_refused(here: Path, run: Run, arguments: tuple[str, ...], said: str) -> None:
