@@ -17,7 +17,17 @@ from planner.catalog.digest import digest_of
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog, Offer, Provenance
 from planner.catalog.names import device_matches
-from planner.catalog.offers import OPTIONAL, PRICE, PRICE_MODELS, REQUIRED, is_price, newest, read_offer, read_price
+from planner.catalog.offers import (
+    OPTIONAL,
+    PRICE,
+    PRICE_MODELS,
+    REQUIRED,
+    is_price,
+    newest,
+    placed,
+    read_offer,
+    read_price,
+)
 from planner.catalog.pricing import discounted, repriced, shape_price
 from planner.catalog.reading import Problems, Row, is_date, open_csv
 from planner.errors import UsageError
@@ -123,7 +133,7 @@ def with_price_file(catalog: Catalog, path: StrPath, *, until: str = "") -> Cata
                 problems.add("duplicate-id", f"{offer.id} has two prices of one date", row.place, hint)
             found[offer.id, offer.provenance.as_of] = offer
     problems.demand_none()
-    return _with_offers(catalog, offers | newest(found.values(), until))
+    return _with_offers(catalog, placed(offers | newest(found.values(), until)))
 
 
 def _line(row: Row, catalog: Catalog, offers: dict[str, Offer], problems: Problems) -> Iterator[Offer]:
