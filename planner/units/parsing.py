@@ -347,11 +347,16 @@ def parse_change(value: object, *, field: str = "value") -> float:
     >>> parse_change("-20 %"), parse_change(0.5)
     (-0.2, 0.5)
     """
-    if isinstance(value, str) and value.lstrip().startswith("-"):
-        return -_float(value.lstrip()[1:], FRACTION, field)
+    text = value.lstrip() if isinstance(value, str) else ""
     if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
-        return -_float(-value, FRACTION, field)
-    return _float(value, FRACTION, field)
+        text = repr(value)
+    if text[:1] not in ("-", "+"):
+        return _float(value, FRACTION, field)
+    change = _float(text[1:], FRACTION, field) * (-1 if text[0] == "-" else 1)
+    if abs(change) >= 1 and "%" not in text:  # -5 was six times the price
+        raise UnitError("ambiguous-number", f"{field} is {value}: a share, or a percentage?",
+                        f'write "{text} %", or "{text[0]}{_plain(Fraction(abs(change)) * 100)} %"')  # fmt: skip
+    return change
 
 
 def parse_mass(value: object, *, field: str = "value") -> float:
