@@ -153,16 +153,33 @@ def hardware_of(row: Held, count: int | None = None) -> str:
 
 def _many(document: PlanDocument, rows: Sequence[tuple[Workload, Allocation]]) -> str:
     kinds = list(dict.fromkeys(_device_of(row) for _, row in rows))
-    places = list(dict.fromkeys(row["provider"] for _, row in rows if row["provider"]))
+    turns = document.get("schedule") or document.get("contracts")
+    unnamed = "" if turns else "owned"  # what is owned is told apart there
+    places = list(dict.fromkeys(row["provider"] for _, row in rows if row["provider"] not in ("", unnamed)))
     what = listed(kinds) if len(kinds) <= _FEW else f"{len(kinds)} kinds of devices"
     where = f" at {listed(places) if len(places) <= _FEW else f'{len(places)} providers'}" if places else ""
     works = counted(len(document["workloads"]), "workload")
-    if document.get("schedule") or document.get("contracts"):  # machines are used in turn: counts do not add up
+    if turns:  # machines are used in turn: counts do not add up
         names = [workload["name"] for workload in document["workloads"]]
         works = listed(names) if len(names) <= _FEW else works
         most = f"at most {most_at_once([row for _, row in rows]):,} "
         return f"Run {works} on {most}{what if len(kinds) == 1 else f'devices, {what},'}{where}."
-    return f"Rent {document['summary']['devices'] or 0:,} devices, {what},{where} for {works}."
+    return f"{_rented_and_used(document, rows)}, {what},{where} for {works}."
+
+
+def _rented_and_used(document: PlanDocument, rows: Sequence[tuple[Workload, Allocation]]) -> str:
+    """ "Rent 25 devices and use 8 of your own": what is owned is not rented."""
+    all_of_it = document["summary"]["devices"] or 0
+    own = sum(row["devices"] for _, row in rows if row["price_model"] == "owned" and "shared" not in row)
+    own += sum(
+        one["count"] * one["devices_per_shape"]
+        for one in document.get("shared_nodes", ())
+        if one["price_model"] == "owned"
+    )
+    rented = f"Rent {all_of_it - own:,} devices"
+    if not own:
+        return rented
+    return f"Use {own:,} devices of your own" if own >= all_of_it else f"{rented} and use {own:,} of your own"
 
 
 def money_line(document: PlanDocument) -> str:

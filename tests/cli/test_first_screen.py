@@ -89,6 +89,18 @@ def test_the_decision_counts_machines_of_one_kind_together() -> None:
     assert decided(document) == "Rent 10 nodes of 2 GH200 96 GB for chat."
 
 
+def test_what_is_owned_is_not_rented() -> None:
+    """ "Rent 33 devices at lambda and owned", eight of which were one's own."""
+    offers = [offer(f"north/{name}", price) for name, price in (("one", 1.0), ("four", 3.6))]
+    shapes = [shape("north/one"), shape("north/four", devices=4), shape("onprem/two", devices=2)]
+    known = catalog([device()], shapes, offers)
+    owned = [{"shape": "onprem/two", "count": 1, "price": "$0.50/h"}]
+    fleets = [fleet("chat", qpm=600 * 7), fleet("more", qpm=600 * 6)]
+    document = api.solve(scenario([], fleets, hardware={"owned": owned}), known).document
+    assert decided(document) == "Rent 11 devices and use 2 of your own, plain, at north for 2 workloads."
+    assert document["summary"]["devices"] == 13
+
+
 @pytest.mark.parametrize(("dearer", "told"), [(0.051, True), (0.3, False)])
 def test_a_fleet_on_a_zoo_is_told_what_one_kind_costs(dearer: float, told: bool) -> None:
     """Seven replicas stood on three kinds of devices at five places to save a twentieth, without a word."""
