@@ -75,7 +75,7 @@ def decided(document: PlanDocument) -> str:
         return f"Nothing meets every limit: {sure}."
     if not rows:
         return f"There is no plan: {words.proof(document, None)}."
-    contracts = document.get("contracts") or ()
+    contracts = _ahead_of_use(document)
     shared = document.get("shared_nodes", [])
     own = [(row, workload["name"]) for workload, row in rows if "shared" not in row and not follows(row)]
     held: list[tuple[Held, str]] = [
@@ -95,6 +95,11 @@ def decided(document: PlanDocument) -> str:
         sentence = listed(parts)
         return f"{sentence[0].upper()}{sentence[1:]}."
     return _many(document, rows) + (f" Buy {_ahead(contracts)} ahead." if contracts else "")
+
+
+def _ahead_of_use(document: PlanDocument) -> list[Contract]:
+    """Contracts that are due whether they are used or not: nodes on demand that fill up a pool are none of them."""
+    return [one for one in document.get("contracts") or () if one["kind"] != "on_demand"]
 
 
 def _ahead(contracts: Sequence[Contract]) -> str:
@@ -218,7 +223,7 @@ def _split(document: PlanDocument) -> Iterator[str]:
     kinds = {workload["kind"] for workload in document["workloads"]}
     spent = spent_on(document["workloads"], document)
     lasting = words.horizon(document)
-    ahead = sum(contract["cost_microusd"] for contract in document.get("contracts") or ())
+    ahead = sum(contract["cost_microusd"] for contract in _ahead_of_use(document))
     if kinds == {"training"}:
         yield "once" if not ahead else f"for {lasting}"
     elif lasting == "1 month" and not ahead:

@@ -101,6 +101,17 @@ def test_what_is_owned_is_not_rented() -> None:
     assert document["summary"]["devices"] == 13
 
 
+def test_nodes_on_demand_in_a_pool_are_not_committed() -> None:
+    """A pool filled up on demand was bought "ahead", and its hours stood under committed: the budget says variable."""
+    document: Any = json.loads((Path(__file__).parents[1] / "report/samples/portfolio.json").read_text())
+    committed = document["spend"]["committed_microusd"]
+    count = len(document["contracts"])
+    extra = {**document["contracts"][0], "kind": "on_demand", "cost_microusd": 660_480_000}
+    document["contracts"] = [*document["contracts"], extra]
+    assert f"{format_money(committed)} of it committed" in render_first(document, "table", width=100)
+    assert decided(document).endswith(f"Buy {count} contracts ahead.")
+
+
 @pytest.mark.parametrize(("dearer", "told"), [(0.051, True), (0.3, False)])
 def test_a_fleet_on_a_zoo_is_told_what_one_kind_costs(dearer: float, told: bool) -> None:
     """Seven replicas stood on three kinds of devices at five places to save a twentieth, without a word."""
