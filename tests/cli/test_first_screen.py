@@ -354,6 +354,35 @@ def test_jobs_that_may_follow_each_other_are_advised_to(
 
 
 @pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("horizon=36 months", "nodes committed to for 3 years would save"),
+        ("horizon=30 months", ""),  # a fee beyond the horizon is paid, too
+        ("hardware.pricing=on_demand", ""),  # somebody chose the terms
+    ],
+)
+def test_fleets_of_years_are_advised_commitments(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, told: str
+) -> None:
+    """Three years on demand were proven the cheapest without a word of what is paid a half for."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "long.yaml").write_text(
+        "schema: plan/v1\nname: long\nhorizon: 36 months\n"
+        "hardware: {allow: [h100-sxm-80gb], providers: [aws]}\nserving:\n"
+        "  - {name: chat, model: llama-3.1-8b, weights: fp8, qpm: 4500, input_tokens: 1000, output_tokens: 300}\n"
+    )
+    screen = run("solve", "long.yaml", "--set", setting).out
+    assert ("nodes committed" in screen) == bool(told)
+    if told:
+        said = re.search(rf"> {told} (\$[\d,]+) \(47 %\)\n  (plan (?:.|\\\n)*?)\n\n", screen)
+        assert said is not None
+        there = shlex.split(said[2].replace("\\\n", ""))[1:]
+        now, then = (json.loads(run(*asked, "-o", "json").out) for asked in (("solve", "long.yaml"), there))
+        saved = now["summary"]["cost_microusd"] - then["summary"]["cost_microusd"]
+        assert format_money(saved) == said[1]
+
+
+@pytest.mark.parametrize(
     ("given", "told"),
     [
         ("", "weights in fp8 instead of bf16"),
