@@ -194,6 +194,8 @@ def money_line(document: PlanDocument) -> str:
         return ""
     lasting, *split = money_parts(document)
     split += [emitted] if (emitted := words.carbon_of(document)) else []
+    sunk = sum(owned["sunk_microusd"] for owned in document.get("owned") or ())
+    split += [f"{words.money(document, sunk)} sunk, beside it"] if sunk else []
     total = f"{words.money(document, cost)} {lasting}".strip()
     return " · ".join([total + likely(document, "   likely "), *split])
 

@@ -101,6 +101,18 @@ def test_what_is_owned_is_not_rented() -> None:
     assert document["summary"]["devices"] == 13
 
 
+def test_what_was_spent_before_is_told_on_the_screen_and_in_every_report() -> None:
+    """The sunk cost of what is owned stood on the page and in the workbook alone."""
+    known = catalog([device()], [shape("onprem/two", devices=2)], [])
+    owned = [{"shape": "onprem/two", "count": 3, "price": "$0.50/h", "sunk": "$2/h"}]
+    asked = scenario([], [fleet("chat", qpm=600)], hardware={"owned": owned}, horizon="100 h")
+    plan = api.solve(asked, known)
+    assert "$50.00 for 4.17 days · $600 sunk, beside it" in render_first(plan.document, "table")
+    for form in ("table", "md"):
+        told = plan.report().render(form).replace("\\", "")
+        assert "sunk cost of 3 × onprem/two: $600, beside the total" in told
+
+
 def test_nodes_on_demand_in_a_pool_are_not_committed() -> None:
     """A pool filled up on demand was bought "ahead", and its hours stood under committed: the budget says variable."""
     document: Any = json.loads((Path(__file__).parents[1] / "report/samples/portfolio.json").read_text())
