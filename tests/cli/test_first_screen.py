@@ -109,7 +109,7 @@ def test_what_was_spent_before_is_told_on_the_screen_and_in_every_report() -> No
     plan = api.solve(asked, known)
     assert "$50.00 for 4.17 days · $600 sunk, beside it" in render_first(plan.document, "table")
     for form in ("table", "md"):
-        told = plan.report().render(form).replace("\\", "")
+        told = plan.report(known).render(form).replace("\\", "")
         assert "sunk cost of 3 × onprem/two: $600, beside the total" in told
 
 
