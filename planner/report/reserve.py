@@ -6,6 +6,7 @@ from collections import Counter
 
 from planner import units
 from planner.analysis.reserve.model import ASKED_HOURS, BreakEven, Otherwise, ReserveDocument, Term, Together
+from planner.estimate.market import OWN_CONTRACT
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Headline, Lines, columns, warned
 from planner.report.schedule_view import TERMS
@@ -139,7 +140,7 @@ def _together(found: Together) -> Block:
             f"{row['nodes']} × {row['shape']} in {row['region']}",
             NAMES.get(row["price_model"], row["price_model"]),
             row["start_date"] or (f"hour {row['start_hours']:,.0f}" if row["start_hours"] else "the begin"),
-            f"{row['term_hours'] / 24:,.0f} days",
+            units.counted(round(row["term_hours"] / 24), "day"),
             _money(row["fee_microusd"]),
             "" if row["used"] is None else f"{row['used']:.0%}",
         ]
@@ -184,8 +185,8 @@ def _break_evens(found: list[BreakEven]) -> Block:
         [
             row["device"],
             row["provider"],
-            row["contract"],
-            f"{row['term_hours'] / 24:,.0f} days",
+            row["contract"] or ("your contract" if row["offer"].startswith(OWN_CONTRACT) else ""),
+            units.counted(round(row["term_hours"] / 24), "day"),
             f"{units.format_money(row['price_microusd_per_hour'])} /h",
             _money(row["on_demand_microusd_per_hour"]) + (" /h" if row["on_demand_microusd_per_hour"] else ""),
             "not rented there" if row["use"] is None else f"{row['use']:.0%}",

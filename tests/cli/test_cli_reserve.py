@@ -104,6 +104,11 @@ def test_a_contract_of_ones_own_is_no_rent() -> None:
     assert (term["on_demand_microusd"], term["cost_microusd"]) == (672 * 4_000_000, 672 * 1_000_000)
     assert [row["fee_microusd"] for row in term["reserved"]] == [168_000_000] * 4
     assert "RESERVE  4 contracts of 1 × north/one in r1 for blocks saves $2,016, 75% of renting" in str(found)
+    assert "your contract" in str(found)
+    day = api.reserve(
+        asked.with_({"hardware.contracts": own(1.0, term="1 day")["contracts"]}), blocks(), terms=["block"]
+    )
+    assert "1 days" not in str(day)
     (year,) = api.reserve(
         scenario([], [fleet("chat", qpm=600)], hardware=own(1.0, model="commitment_1y")),
         world(4.0, 3.9),
