@@ -365,6 +365,19 @@ def test_jobs_that_may_follow_each_other_are_advised_to(
     assert now - then == pytest.approx(parse_money(said[1], rates=None) / 1e6, abs=0.01 * now)
 
 
+def test_jobs_in_turn_are_found_over_a_long_horizon(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a year no period was long enough for the starts that are counted: a node was rented beside two that came free."""
+    monkeypatch.chdir(tmp_path)
+    jobs = "".join(f"  - {{name: {name}, model: llama-3.1-8b, tokens: {size}B, deadline: 60 days}}\n"
+                   for name, size in (("a", 200), ("b", 200), ("c", 50)))  # fmt: skip
+    (tmp_path / "turn.yaml").write_text(
+        f"schema: plan/v1\nname: turn\nhorizon: 12 months\ntraining:\n{jobs}"
+        "hardware: {allow: [h100-sxm-80gb], providers: [aws], owned: [{shape: dgx-h100, count: 2, price: $10/h}]}\n"
+    )
+    screen = run("solve", "turn.yaml", "-v").out
+    assert "> jobs in turn, in periods of 14 days, would save" in screen
+
+
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
