@@ -366,7 +366,7 @@ def test_jobs_that_may_follow_each_other_are_advised_to(
 
 
 def test_jobs_in_turn_are_found_over_a_long_horizon(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a year no period was long enough for the starts that are counted: a node was rented beside two that came free."""
+    """Of a year no period was long enough: a node was rented beside two that came free in time."""
     monkeypatch.chdir(tmp_path)
     jobs = "".join(f"  - {{name: {name}, model: llama-3.1-8b, tokens: {size}B, deadline: 60 days}}\n"
                    for name, size in (("a", 200), ("b", 200), ("c", 50)))  # fmt: skip
