@@ -176,3 +176,17 @@ def test_owned_machines_that_filters_leave_out_are_told(hardware: dict[str, Any]
     assert len(found) == bool(keys)
     if keys:
         assert found[0].startswith(f"hardware.owned[0]: north/one in de is used all the same: {keys} may be rented")
+
+
+@pytest.mark.parametrize(("price", "told"), [("$0.79/h", True), ("$0.81/h", False), ("$500/month", True)])
+def test_a_contract_at_a_small_part_of_the_price_is_told(price: str, told: bool) -> None:
+    """A price of a device, or of a month, in the place of one of a node's hour was taken without a word."""
+    offers = [offer("north/eight", 8.0 * dollars, region=f"r{k}") for k, dollars in enumerate((0.9, 1.0, 1.0, 1.2))]
+    known = catalog([device()], [shape("north/eight", devices=8)], offers)
+    own = {"shape": "north/eight", "region": "r1", "price_model": "commitment_1y", "price": price}
+    asked = scenario([], [fleet("chat", qpm=600 * 8)], hardware={"contracts": [own]}, horizon="12 months")
+    found = [line for line in api.solve(asked, known).document["warnings"] if "costs on demand in the median" in line]
+    assert len(found) == told
+    if told:
+        assert found[0].startswith("hardware.contracts[0]: $0.")
+        assert found[0].endswith("the price is of one north/eight with 8 devices for an hour")

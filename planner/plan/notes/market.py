@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
+from statistics import median
 from typing import TYPE_CHECKING, get_args
 
 from planner.candidates.offers import OWNED, models_sold, owned_key, quota_matches, site_at, usable_offers
@@ -19,11 +20,13 @@ from planner.estimate.market import OWN_CONTRACT, is_own_contract
 from planner.scenario.schema import Scenario
 from planner.scenario.terms import ContractModel
 from planner.spelling import closest
+from planner.units import counted, format_money
 
 if TYPE_CHECKING:
     from planner.plan.model.workloads import Workload
 
 SHOWN = 5  # grids by name
+FAR_BELOW, FEWEST = 0.1, 4  # of the median of so many offers: an eighth of a price is one of a device, not of a node
 OLD_RATE_DAYS = 90  # from which on a rate of a currency may well be another
 
 
@@ -141,6 +144,8 @@ def _own_contract(offer: Offer, scenario: Scenario, catalog: Catalog, *, used: b
             f"{name} is used though hardware.providers or exclude leaves {offer.provider} out: they say whom one rents "
             "from anew, and a contract of your own is there; taken out of hardware.contracts, it is not used"
         )
+    if used:
+        yield from _far_below(name, offer, catalog)
     sold = {one.region for one in catalog.offers if one.provider == offer.provider and not is_own_contract(one)}
     near = closest(offer.region, sorted(sold)) if offer.region not in sold else []
     if near:
@@ -156,6 +161,23 @@ def _own_contract(offer: Offer, scenario: Scenario, catalog: Catalog, *, used: b
                 f"room for one {offer.shape} of {site.shape.devices:,} devices; with price_model: on_demand it counts "
                 "what is on demand alone"
             )
+
+
+def _far_below(name: str, offer: Offer, catalog: Catalog) -> Iterator[str]:
+    """That a price of one's own is a small part of what the device costs elsewhere: of a device, or of another time?"""
+    shape = catalog.shapes[offer.shape]
+    listed = [
+        one.price_microusd_per_hour / catalog.shapes[one.shape].devices
+        for one in catalog.offers
+        if one.price_model == "on_demand" and not one.quality and catalog.shapes[one.shape].device == shape.device
+    ]
+    mine = offer.price_microusd_per_hour / shape.devices
+    if len(listed) >= FEWEST and mine < FAR_BELOW * median(listed):
+        yield (
+            f"{name}: {format_money(round(mine))} a device-hour is {mine / median(listed):.2g} of what {shape.device} "
+            f"costs on demand in the median; the price is of one {offer.shape} with {counted(shape.devices, 'device')} "
+            "for an hour"
+        )
 
 
 def _data_nowhere(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
