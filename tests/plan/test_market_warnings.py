@@ -190,3 +190,29 @@ def test_a_contract_at_a_small_part_of_the_price_is_told(price: str, told: bool)
     if told:
         assert found[0].startswith("hardware.contracts[0]: $0.")
         assert found[0].endswith("the price is of one north/eight with 8 devices for an hour")
+
+
+@pytest.mark.parametrize(
+    ("discounts", "told"),
+    [
+        ([{"provider": "north", "fraction": "5 %"}], []),
+        (
+            [{"price_model": "commitment_1y", "fraction": "5 %"}],
+            ["[0] changes no price: nothing that may be used fits"],
+        ),
+        (
+            [{"provider": "north", "fraction": "5 %"}, {"device": "plain", "fraction": "50 %"}],
+            ["[1] changes no price: where it fits an earlier one counts"],
+        ),
+        ([{"provider": "north", "fraction": "5 %"}, {"fraction": "-10 %"}], []),  # as other prices are asked
+    ],
+)
+def test_discounts_that_change_no_price_are_told(discounts: list[dict[str, str]], told: list[str]) -> None:
+    """Half off a device was lost behind five per cent of its provider, and said nowhere."""
+    asked = scenario([], [fleet("chat", qpm=600)], hardware={"discounts": discounts})
+    warnings = api.solve(asked, world("cloud", {})).document["warnings"]
+    found = [line for line in warnings if "changes no price" in line]
+    assert [line.removeprefix("hardware.discounts").startswith(one) for line, one in zip(found, told)] == [True] * len(
+        told
+    )
+    assert len(found) == len(told)

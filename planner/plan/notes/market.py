@@ -16,7 +16,7 @@ from planner.candidates.sellers import MARKETPLACE, is_asked
 from planner.catalog.model import Catalog, Offer
 from planner.catalog.names import device_matches
 from planner.catalog.regions import region_matches
-from planner.estimate.market import OWN_CONTRACT, is_own_contract
+from planner.estimate.market import OWN_CONTRACT, idle_discounts, is_own_contract
 from planner.scenario.schema import Scenario
 from planner.scenario.terms import ContractModel
 from planner.spelling import closest
@@ -67,7 +67,16 @@ def market_warnings(candidates: Candidates, workloads: Sequence[Workload], bough
     yield from _owned_all_the_same(candidates, rented)
     for offer in filter(is_own_contract, catalog.offers):
         yield from _own_contract(offer, scenario, catalog, used=offer.id in rented.union(bought))
+    yield from _idle_discounts(scenario, catalog)
     yield from _data_nowhere(scenario, catalog)
+
+
+def _idle_discounts(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
+    """Discounts of the scenario that change no price that counts."""
+    usable = usable_offers(scenario, catalog) if scenario.hardware.discounts else ()
+    for index, elsewhere in idle_discounts(scenario, catalog, usable).items():
+        why = "where it fits an earlier one counts" if elsewhere else "nothing that may be used fits it"
+        yield f"hardware.discounts[{index}] changes no price: {why}"
 
 
 def _owned_all_the_same(candidates: Candidates, used: set[str]) -> Iterator[str]:
