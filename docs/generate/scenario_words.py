@@ -40,7 +40,11 @@ QUANTITIES = (
     ("memory, data", "`80 GB` is 80·10⁹ bytes, `80 GiB` is 80·2³⁰ bytes"),
     ("rates of data", "`100 Gbit/s`, `2 GB/s`"),
     ("shares", "`30 %` or `0.3`"),
-    ("money and prices", "`$60000`, `$2.49/h`, `$500/day`; with a rate in `currency` also `€2.30/h`, `2.30 EUR/h`"),
+    (
+        "money and prices",
+        "`$60000`, `$2.49/h`, `$500/day`, `$900/month`, `$14000/year`; with a rate in `currency` also `€2.30/h`, "
+        "`2.30 EUR/h`",
+    ),
     ("power, mass", "`120 kW`, `5 t`"),
     ("counts", "bare numbers; also `64k`"),
     ("dates", "`2026-12-01`, or `2026-12-01 08:00`"),

@@ -17,25 +17,31 @@ import numpy as np
 
 from planner.analysis.beside import NO_TIME
 from planner.analysis.tighten import solve_within_targets
+from planner.analysis.why.repairs import BOTH
 from planner.candidates.cases import Case, Combined, Risk, combine, contract_keys
 from planner.candidates.program import IntArray, Row
 from planner.candidates.search import Candidates
 from planner.carriers import dataclass
 from planner.deadline import Deadline, is_up
-from planner.errors import InputError
+from planner.errors import InputError, PlanError
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import as_far_as_listed, uninterrupted
 from planner.plan.document import digest_of
 from planner.plan.rows.place import usd
 from planner.scenario.schema import Scenario
+from planner.scenario.uncertain import cases_of
 
 if TYPE_CHECKING:
+    from planner.plan.model.others import Infeasible, WayOut
     from planner.plan.model.plan import PlanDocument, Uncertainty
 
 Key = tuple[str, int, int]  # offer of a contract, its first period, the first after it
 Held = Mapping[Key, int]  # nodes by contract
 Planned = Callable[[Candidates, Callable[[Candidates], Solution]], "PlanDocument"]  # the plan of one case by a solver
 LARGEST = 2**62
+CHOICES = ("hardware.allow", "hardware.regions", "hardware.providers", "hardware.kinds")  # told whatever comes of them
+NONE_FOUND = {"to": None, "to_text": "", "more_text": "", "setting": "", "proven": False, "cost_microusd": None,
+              "cost_usd": None}  # fmt: skip
 CONTRACTS_SHARE = 0.6  # of the time that is left, for the contracts; the plans of the cases have the rest
 MEASURES = "what each case would cost by itself, and with the contracts of the case as written"
 
@@ -55,6 +61,14 @@ def risk_of(scenario: Scenario) -> Risk | None:
         return None
     level, weight = (Fraction(repr(each)) for each in (scenario.risk.cvar, scenario.risk.weight))
     return Risk(level=level, weight=weight)
+
+
+def listed_cases(scenario: Scenario, listed: Callable[[Scenario, int], Candidates]) -> list[Case]:
+    """The scenario as written and what may happen, each with its ways, by a function of it and its number from 1."""
+    return [
+        Case(name=one.name, probability=one.probability, candidates=listed(one.scenario, number))
+        for number, one in enumerate(cases_of(scenario), 1)
+    ]
 
 
 def choose_contracts(cases: Sequence[Case], risk: Risk | None, **options: Any) -> Chosen:
@@ -120,6 +134,8 @@ def solve_cases(
     planned: Planned,
     whole: Callable[[Candidates, Mapping[str, Any]], Solution],
     options: Mapping[str, Any],
+    *,
+    again: Callable[[Sequence[str]], Sequence[Case]],
 ) -> PlanDocument:
     """The plan of the scenario as written, with the cases and what they cost beside it.
 
@@ -133,15 +149,26 @@ def solve_cases(
         Solves candidates with options of the solver.
     options
         These; each case has an equal part of the time that is left until a deadline.
+    again
+        Lists the cases with some settings more: for ways out, which have to hold in all of them.
     """
     risk = risk_of(scenario)
     limit = options.get("time_limit_s")
     first_of_all = {"time_limit_s": limit.portion(CONTRACTS_SHARE)} if isinstance(limit, Deadline) else {}
     chosen = choose_contracts(cases, risk, **{**options, **first_of_all})
     if not chosen.solution.has_plan:
-        return _sealed(
-            planned(cases[0].candidates, lambda _: _nothing(cases[0].candidates, chosen.solution)), scenario, None
-        )
+        unmet = [case.name for case in cases if not is_up(limit) and not whole(case.candidates, options).has_plan]
+        message = "no contracts serve all cases of the uncertainty"
+        message += f"; without a plan even by itself: {', '.join(unmet)}" if unmet else ""
+
+        def holds(settings: Sequence[str]) -> bool:
+            try:
+                return not is_up(limit) and choose_contracts(again(settings), risk, **options).solution.has_plan
+            except PlanError:
+                return False
+
+        unplanned = planned(cases[0].candidates, lambda _: _nothing(cases[0].candidates, chosen.solution, message))
+        return _sealed({**unplanned, "infeasible": _in_all_cases(unplanned["infeasible"], holds)}, scenario, None)
 
     def shared(held: Held | None, left: int, known: IntArray | None = None) -> Callable[[Candidates], Solution]:
         """What solves one of so many cases that are left, under contracts; with a plan for when there is no time."""
@@ -181,11 +208,30 @@ def _costs(solutions: Sequence[Solution]) -> list[int | None]:
     return [solution.cost_microusd if solution.has_plan else None for solution in solutions]
 
 
-def _nothing(candidates: Candidates, solution: Solution) -> Solution:
+def _in_all_cases(told: Infeasible | None, holds: Callable[[Sequence[str]], bool]) -> Infeasible | None:
+    """What is told of the first case alone, with those of its ways out that hold in all: the others are none found.
+
+    What all cases cost then is another question, and is not told.
+    """
+    if told is None:
+        return None
+    against = {one["name"] for one in told["conflict"]}
+    ways: list[WayOut] = []
+    for way in told["ways_out"]:
+        if way["to"] is not None and holds(way["setting"].split(BOTH)):  # the least of one case is least of all
+            ways.append({**way, "cost_microusd": None, "cost_usd": None})
+        elif way["limit"] in against or way["limit"] in CHOICES:
+            ways.append({**way, **NONE_FOUND})  # type: ignore[typeddict-item]
+    together = told["combined"]
+    if together and not holds([text for one in together["changes"] for text in one["setting"].split(BOTH) if text]):
+        together = None
+    return {**told, "ways_out": ways, "combined": together}
+
+
+def _nothing(candidates: Candidates, solution: Solution, message: str) -> Solution:
     """That there is no plan for all cases, said of the scenario as written."""
     program = candidates.program
     units = np.zeros(program.column_count, dtype=np.int64)
-    message = "no contracts serve all cases of the uncertainty"
     return replace(
         solution, units=units, flows=np.zeros(program.capacity_micro_per_s.shape), level_flows=(),
         messages=(*solution.messages, message),

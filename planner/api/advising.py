@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.analysis.why.in_turn import fine_periods_s
-from planner.candidates.offers import OWNED
+from planner.candidates.offers import OWNED, models_sold
 from planner.candidates.program import SHARE
 from planner.errors import InputError
 from planner.estimate.engines import ENGINES, ONE_MACHINE_ENGINES
@@ -23,6 +23,7 @@ from planner.estimate.serving_tiers import fleet_engine
 from planner.plan.asked import currency_of
 from planner.plan.notes.serving import held_for_errors
 from planner.scenario.load import with_settings
+from planner.scenario.terms import COMMITMENT_HOURS
 from planner.units import format_duration, format_money, format_number
 
 if TYPE_CHECKING:
@@ -111,10 +112,11 @@ def advice(session: Session, document: PlanDocument, *, more: bool = False, most
 
 
 def _changes(session: Session, document: PlanDocument) -> Iterator[_Change]:
-    """What is worth a try: jobs in turn, what nobody chose, deadlines, spares, what fleets are sized by."""
+    """What is worth a try: jobs in turn, commitments, what nobody chose, deadlines, spares, sizes of fleets."""
     costs = {workload["name"]: workload["cost_microusd"] for workload in document["workloads"]}
     least = LEAST_SHARE * sum(costs.values())
     yield from _in_turn(session, document)
+    yield from _committed(session, document)
     for fleet in session.scenario.serving:
         if costs.get(fleet.name, 0) >= least and (narrower := _of_8_bits(fleet)):
             words = f"{fleet.name}: weights in {narrower} instead of {fleet.weights}"
@@ -170,6 +172,28 @@ def _in_turn(session: Session, document: PlanDocument) -> Iterator[_Change]:
         written = format_duration(period_s)
         words = f"jobs in turn, in periods of {written},"
         yield _Change(IN_TURN * session.solved_s, words, f"periods={written}", within="periods")
+
+
+def _committed(session: Session, document: PlanDocument) -> Iterator[_Change]:
+    """Commitments no longer than the plan, of fleets that are rented for years where nobody said on which terms."""
+    scenario = session.scenario
+    stated = "pricing" in scenario.hardware.model_fields_set or scenario.hardware.contracts
+    rented = any(
+        row["price_model"] == "on_demand"
+        for workload in document["workloads"]
+        if workload["kind"] == "serving"
+        for row in workload["allocations"]
+    )
+    fits = [model for model, hours in COMMITMENT_HOURS.items() if hours * 3600.0 <= scenario.horizon_s]
+    if stated or not rented or not fits:
+        return
+    sold = models_sold(scenario, session.catalog)
+    models = [model for model in fits if model in sold]
+    if models:
+        years = " or ".join(f"{COMMITMENT_HOURS[model] / COMMITMENT_HOURS['commitment_1y']:g}" for model in models)
+        words = f"nodes committed to for {years} year{'' if years == '1' else 's'}"
+        setting = f"hardware.pricing=[{', '.join((*scenario.hardware.pricing, *models))}]"
+        yield _Change(session.solved_s, words, setting, wanted=True)
 
 
 def _sizes(workload: ServingWorkload, takes_s: float) -> Iterator[_Change]:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from planner.analysis.reserve.model import ASKED_HOURS
 from planner.answers.reserve import Reserve
 from planner.api.sessions import Session
 from planner.api.taking import ScenarioLike, catalog_of, scenario_of
@@ -30,8 +31,8 @@ QUARTER_HOURS = 2190.0  # of commitments that may begin at other times: a plan d
 FALL = 0.3  # of demand, and of prices
 IN_ALL = ("budget", "carbon")  # limits of a whole horizon
 _SHORT_HOURS = 1e-6  # between contracts of which one follows another
-BLOCK_HOURS = 8760.0  # a year of load, which blocks of days or months are taken in, week by week
-WEEK_HOURS = 168.0
+WEEK_HOURS = 168.0  # of blocks of days or months, which a year of load is taken in
+CALENDARS_HOURS = (QUARTER_HOURS, 730.0, WEEK_HOURS)  # of scenarios that state none, the first in which all can begin
 
 
 def reserve(
@@ -88,7 +89,7 @@ def reserve(
     sold = {offer.price_model for offer in catalog.offers} | {one.price_model for one in scenario.hardware.contracts}
     taken = [term for term in terms if term in sold]
     lasting = {} if scenario.periods_s is not None else {"horizon": f"{max(COMMITMENT_HOURS.values()):.17g} h"}
-    asked = scenario.with_({**lasting, "hardware.pricing": [*rented, *taken]})
+    asked = _begun(scenario, {**lasting, "hardware.pricing": [*rented, *taken]})
     rows = break_evens(asked, catalog, taken, suspect=allow_suspect)
     offered = {row["price_model"] for row in rows}
     answered = [_term(scenario, catalog, term, rented, otherwise, options) for term in taken if term in offered]
@@ -112,6 +113,26 @@ def _without_sums(scenario: Scenario) -> tuple[Scenario, list[str]]:
     return scenario.with_({f"limits.{key}": None for key in IN_ALL} | {"limits.sites": sites or None}), names
 
 
+def _begun(
+    scenario: Scenario, changes: Mapping[str, Any], calendars_hours: Sequence[float | None] = (None, *CALENDARS_HOURS)
+) -> Scenario:
+    """The scenario with these changes, in the first of several periods in which all of its jobs can begin.
+
+    Contracts make a calendar of a scenario; as long as a commitment, its one period begins before a job that starts
+    later. A scenario with periods of its own keeps them.
+    """
+    refused: InputError | None = None
+    for hours in calendars_hours if scenario.periods_s is None else (None,):
+        try:
+            return scenario.with_(changes if hours is None else {**changes, "periods": f"{hours:g} h"})
+        except InputError as error:
+            if all(problem.reference != "no-period" for problem in error.problems):
+                raise
+            refused = refused or error
+    assert refused is not None
+    raise refused
+
+
 def _contracts(scenario: Scenario, *models: str) -> dict[str, Any]:
     """The scenario's own contracts without commitments other than those: they are used whatever it may rent."""
     given = scenario.resolved.get("hardware", {}).get("contracts") or []
@@ -128,8 +149,8 @@ def _together(
     hours = max(term["term_hours"] for term in terms)
     changes: dict[str, Any] = {"hardware.pricing": [*rented, *models], **_contracts(scenario, *models)}
     if scenario.periods_s is None:
-        changes |= {"horizon": f"{hours:.17g} h", "periods": f"{QUARTER_HOURS:g} h", "hardware.beyond_horizon": "full"}
-    asked = scenario.with_(changes)
+        changes |= {"horizon": f"{hours:.17g} h", "hardware.beyond_horizon": "full"}
+    asked = _begun(scenario, changes, CALENDARS_HOURS)
     chosen = Session(asked, catalog, **options).solve().document
     cost = _cost(chosen)
     before = next(term["on_demand_microusd"] for term in terms if term["term_hours"] == hours)
@@ -162,14 +183,16 @@ def _term(
     scenario: Scenario, catalog: Catalog, model: str, rented: Sequence[str], otherwise: bool, options: Mapping[str, Any]
 ) -> tuple[Term, list[str]]:
     """What one kind of commitment does, and what the plan with it warns of."""
-    hours = scenario.horizon_s / 3600 if scenario.periods_s is not None else COMMITMENT_HOURS.get(model, BLOCK_HOURS)
-    lasting = scenario.with_({"horizon": f"{hours:.17g} h", "hardware.pricing": rented, **_contracts(scenario)})
+    hours = scenario.horizon_s / 3600 if scenario.periods_s is not None else ASKED_HOURS[model]
+    taken = {"hardware.pricing": [*rented, model], **_contracts(scenario, model)}
+    begun = _begun(scenario, {"horizon": f"{hours:.17g} h", **taken})
+    lasting = begun.with_({"hardware.pricing": rented, **_contracts(scenario)})
     if model not in COMMITMENT_HOURS and scenario.periods_s is None:
         with suppress(InputError):  # a job that starts and ends within a week, or ends after the year, keeps it whole
             lasting = lasting.with_({"periods": f"{WEEK_HOURS:g} h"})
     alone = Session(lasting, catalog, **options)
     steady = alone.solve().document
-    chosen = alone.with_({"hardware.pricing": [*rented, model], **_contracts(scenario, model)}).solve().document
+    chosen = alone.with_(taken).solve().document
     warnings = chosen["warnings"]
     cost, before = _cost(chosen), _cost(steady)
     if cost is not None and before is not None and cost > before:  # fleets share no node beside a calendar

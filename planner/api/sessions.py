@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -40,11 +40,13 @@ from planner.plan.pins import check_pins, demand_ways
 from planner.plan.plainest import plainest
 from planner.plan.reading import read_document
 from planner.plan.references import load_model, loader_of
+from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from planner.analysis.others.other_plans import Previous, Staying
     from planner.analysis.why.model import BreakEvenRow, LayoutPrice, MarginalValue, WhyNot
+    from planner.candidates.cases import Case
     from planner.optimize.limited import Asker
     from planner.plan.model.others import Infeasible, NearOptimal, Others
     from planner.plan.model.plan import PlanDocument
@@ -527,15 +529,18 @@ class Session:
 
     def _planned_for_cases(self) -> PlanDocument:
         """The plan of a scenario that may turn out in several ways."""
-        from planner.analysis.uncertain import solve_cases
-        from planner.candidates.cases import Case
-        from planner.scenario.uncertain import cases_of
+        from planner.analysis.uncertain import listed_cases, solve_cases
 
-        first, *others = cases_of(self.scenario)
-        cases = [Case(name=first.name, probability=first.probability, candidates=self.candidates)]
-        for number, other in enumerate(others, 2):
-            found = self._listed(other.scenario, number, self.catalog, known=self.candidates)
-            cases.append(Case(name=other.name, probability=other.probability, candidates=found))
+        def listed(scenario: Scenario, number: int) -> Candidates:
+            return (
+                self._listed(scenario, number, self.catalog, known=self.candidates) if number > 1 else self.candidates
+            )
+
+        def again(settings: Sequence[str]) -> list[Case]:
+            changed = with_settings(self.scenario, list(settings))
+            return listed_cases(changed, lambda scenario, number: self._listed(scenario, number, self.catalog))
+
+        cases = listed_cases(self.scenario, listed)
 
         def planned(ready: Candidates, solve: Callable[[Candidates], Solution]) -> PlanDocument:
             return self._planned(ready, *solve_within_targets(ready, solve))
@@ -544,7 +549,7 @@ class Session:
             # one case alone is no answer: Ctrl-C ends them all
             return uninterrupted(as_far_as_listed(optimize(asked.program, **options), asked.cut))
 
-        return solve_cases(self.scenario, cases, planned, whole, self.options)
+        return solve_cases(self.scenario, cases, planned, whole, self.options, again=again)
 
     def _listed(self, scenario: Scenario, number: int, catalog: Catalog, known: Candidates | None = None) -> Candidates:
         """The ways of a scenario, as case of that number; each has an equal part of the time until a deadline."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 KEPT = 8  # catalogs and sessions that a process keeps for the next question
 KEYS = {"bad-reference", "unknown-field", "no-offer"}  # what is wrong with a key, whatever its value
+DECIDED = "devices and sellers"  # what a decision tells: journals of others are not gone on with
 MOST_TRIED = 1000  # questions of a grid that are read ahead, where each is refused for its keys
 _NUMBER = re.compile(r"[^=]+=\s*[+-]?\$?[0-9]+(?:\.[0-9]+)?\s*[A-Za-z%]*(?:/[A-Za-z]+)?\s*")  # a setting of a number
 Kept = TypeVar("Kept")
@@ -222,6 +223,7 @@ class Answering:
         }
         self.digest = _digest(
             __version__,
+            DECIDED,
             _versions(),
             held.scenario.resolved,
             [held.scenario.file, held.scenario.case],
@@ -451,10 +453,14 @@ def row_of(plan: Plan) -> Row:
 
 
 def decision_of(document: PlanDocument) -> str:
-    """Workloads in the order of the plan, with their devices by name."""
+    """Workloads in the order of the plan, with their devices by name, and of whom they are had on which terms."""
     parts = []
     for workload in document["workloads"]:
-        devices = sorted({str(row["device"]) for row in workload["allocations"]})
+        sellers: dict[str, set[str]] = {}
+        for row in workload["allocations"]:
+            terms = "" if row["price_model"] in ("on_demand", "owned") else f" {row['price_model']}"
+            sellers.setdefault(str(row["device"]), set()).add(f"{row['provider']}{terms}")
+        devices = [f"{device} ({', '.join(sorted(of))})" for device, of in sorted(sellers.items())]
         parts.append(f"{workload['name']}: {' + '.join(devices) or 'nothing'}")
     return "; ".join(parts)
 

@@ -190,14 +190,13 @@ def _document(
 
 def _month(booked: _Booked, i: int, columns: Amounts, start: str) -> MonthRow:
     month = booked.months[i]
-    following = booked.months[i + 1].first if i + 1 < len(booked.months) else None
     return {
         "label": month.label,
         "number": i + 1,
         "start_hours": float(month.begin),
         "end_hours": float(month.end),
         "start_date": None if month.first is None else month.first.date().isoformat(),
-        "end_date": None if following is None else following.date().isoformat(),
+        "end_date": month.last_day,
         "fiscal_year": month.fiscal_year(start),
         "after_horizon": float(month.begin) >= booked.document["summary"]["horizon_hours"],
         **_totals({name: amounts[i] for name, amounts in columns.items()}),

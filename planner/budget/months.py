@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
 
 from planner.carriers import dataclass
@@ -27,6 +27,21 @@ class Month:
     begin: Fraction  # [h] after the plan's begin
     end: Fraction  # [h]
     first: datetime | None  # the moment it begins, None where the plan has no date
+
+    @property
+    def last_day(self) -> str | None:
+        """The day before which the month ends: the first of the next, or what the last one reaches into; or None.
+
+        Examples
+        --------
+        >>> Month(label="2026-12", begin=Fraction(0), end=Fraction(25), first=datetime(2026, 12, 1)).last_day
+        '2026-12-03'
+        """
+        if self.first is None:
+            return None
+        whole = self.first + timedelta(seconds=round(3600 * (self.end - self.begin)))
+        reached = datetime(whole.year, whole.month, whole.day)
+        return (reached + timedelta(days=reached < whole)).date().isoformat()
 
     def overlap(self, begin: Fraction, end: Fraction) -> Fraction:
         """Time of [begin, end) that lies in the month.  [h]"""

@@ -14,7 +14,7 @@ from planner.carriers import dataclass
 from planner.catalog.calibration import read_fabrics, read_grids, read_rule
 from planner.catalog.devices import read_device, read_devices
 from planner.catalog.model import Catalog, Device, Fabric, Offer, RuleEfficiency, Shape
-from planner.catalog.offers import newest, read_offers
+from planner.catalog.offers import newest, placed, read_offers
 from planner.catalog.own import Changes, Things, with_changes, without_removed
 from planner.catalog.providers import read_capacities, read_providers
 from planner.catalog.reading import Origin, Problems
@@ -115,7 +115,7 @@ class Layer:
         own: list[Offer] = []
         for path in list_files(self.folder / "offers", "*.csv"):
             own += read_offers(path, shapes, taken, self.problems)
-        return with_changes(below | newest(own, self.until), self.changes, things, self.problems)
+        return with_changes(placed(below | newest(own, self.until)), self.changes, things, self.problems)
 
     def _tables(self, devices: dict[str, Device]) -> Catalog:
         """The base with the folder's own small tables and constants."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from planner.catalog.model import Offer
 from planner.catalog.reading import Problems, Row, is_date, open_csv
+from planner.spelling import closest
 
 PRICE = "price_usd_per_hour_per_shape"
 PRICE_MODELS = ("on_demand", "spot", "commitment_1y", "commitment_3y", "block", "calendar", "flex", "auction")
@@ -56,6 +58,18 @@ def newest(offers: Iterable[Offer], until: str = "") -> dict[str, Offer]:
     return found
 
 
+def placed(offers: Mapping[str, Offer]) -> dict[str, Offer]:
+    """Offers with the country that others tell of their provider's region, where they tell none.
+
+    A quote without a country in a region that the catalog knows was in no country: `regions: [us]` did not find it.
+    """
+    told = {(one.provider, one.region): one.country for one in offers.values() if one.country}
+    return {
+        name: one if one.country else replace(one, country=told.get((one.provider, one.region), ""))
+        for name, one in offers.items()
+    }
+
+
 def read_offer(row: Row, shapes: Collection[str], problems: Problems) -> Offer | None:
     """The offer of one line, or None after a problem with its price was noted.
 
@@ -68,9 +82,12 @@ def read_offer(row: Row, shapes: Collection[str], problems: Problems) -> Offer |
     problems
         Where mistakes go; after one that is not about the price the offer is given all the same.
     """
-    shape = f"{row['provider']}/{row['shape']}"
+    # as plans write it, too: aws/p5.48xlarge
+    shape = row["shape"] if row["shape"].startswith(f"{row['provider']}/") else f"{row['provider']}/{row['shape']}"
     if shape not in shapes:
-        problems.add("unknown-shape", f"there is no shape '{shape}'", row.place, "add it to hardware/shapes")
+        near = closest(shape[:200], list(shapes))
+        hint = f"did you mean '{near[0]}'? else " if near else ""
+        problems.add("unknown-shape", f"there is no shape '{shape}'", row.place, f"{hint}add it to hardware/shapes")
     for column, allowed in (("price_model", PRICE_MODELS), ("quality", QUALITIES)):
         if row[column] not in allowed:
             hint = "one of: " + ", ".join(filter(None, allowed))
@@ -125,6 +142,8 @@ def read_price(row: Row, problems: Problems) -> int | None:
         price = Decimal("NaN")
     if not price.is_finite() or not 0 < price <= MOST_USD_PER_HOUR:
         hint = "leave the row out when it is not sold: no price is not a price of zero"
+        if any(map(str.isdigit, text)) and not price.is_finite():
+            hint = "write dollars as a number alone, with a dot before the cents: 31.50"
         problems.add("bad-price", f"the price is '{text}'", row.place, hint)
         return None
     micro = price * 1_000_000

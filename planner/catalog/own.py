@@ -20,7 +20,7 @@ from planner.catalog.offers import PRICE_MODELS, QUALITIES, is_price
 from planner.catalog.pricing import OfferPattern, discounted, repriced, shape_price
 from planner.catalog.reading import Fields, Origin, Problems, parsed
 from planner.errors import Place
-from planner.units import parse_fraction, parse_price
+from planner.units import UnitError, parse_fraction, parse_price
 
 _ACTIONS = ("price_per_device", "price_per_shape", "flag", "remove")
 _PATTERN = tuple(part.name for part in fields(OfferPattern))
@@ -171,9 +171,19 @@ def _offer_change(item: Fields, above: Origin) -> OfferChange | None:
     return change
 
 
+def _dollars(value: object, *, field: str) -> int:
+    """A price; a catalog is read without the scenario, whose rates count for its own amounts alone."""
+    try:
+        return parse_price(value, field=field)
+    except UnitError as error:
+        if error.reference != "mixed-currency":
+            raise
+        raise UnitError(error.reference, f"{error.message} in a catalog", "write it in dollars, as $2.49/h") from None
+
+
 def _price(item: Fields, key: str) -> int | None:
     node = item.take(key)
-    price = None if node is None else parsed(node, parse_price, f"{key} of {item.what}", item.problems)
+    price = None if node is None else parsed(node, _dollars, f"{key} of {item.what}", item.problems)
     if node is not None and price is not None and not is_price(price):
         hint = "no price is not a price of zero: write remove: true"
         item.problems.add("bad-price", f"the price is '{node.value}'", node.place, hint)

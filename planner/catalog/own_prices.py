@@ -17,7 +17,17 @@ from planner.catalog.digest import digest_of
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog, Offer, Provenance
 from planner.catalog.names import device_matches
-from planner.catalog.offers import OPTIONAL, PRICE, PRICE_MODELS, REQUIRED, is_price, newest, read_offer, read_price
+from planner.catalog.offers import (
+    OPTIONAL,
+    PRICE,
+    PRICE_MODELS,
+    REQUIRED,
+    is_price,
+    newest,
+    placed,
+    read_offer,
+    read_price,
+)
 from planner.catalog.pricing import discounted, repriced, shape_price
 from planner.catalog.reading import Problems, Row, is_date, open_csv
 from planner.errors import UsageError
@@ -123,7 +133,7 @@ def with_price_file(catalog: Catalog, path: StrPath, *, until: str = "") -> Cata
                 problems.add("duplicate-id", f"{offer.id} has two prices of one date", row.place, hint)
             found[offer.id, offer.provenance.as_of] = offer
     problems.demand_none()
-    return _with_offers(catalog, offers | newest(found.values(), until))
+    return _with_offers(catalog, placed(offers | newest(found.values(), until)))
 
 
 def _line(row: Row, catalog: Catalog, offers: dict[str, Offer], problems: Problems) -> Iterator[Offer]:
@@ -178,7 +188,7 @@ def with_device_price(catalog: Catalog, text: str, rates: Rates = NO_RATES) -> C
     if not ids:
         near = closest(pattern.lower()[:100], list(catalog.aliases))
         hint = f"did you mean '{near[0]}'?" if near else "plan catalog list shows every device"
-        hint = _of_a_provider(catalog, pattern, "-10%") or hint
+        hint = _of_a_provider(catalog, pattern, "-10%") or _of_offers(catalog, pattern) or hint
         raise UsageError.of("unknown-device", f"--price: there is no device '{pattern}'", hint=hint)
     mine = {offer.id: offer for offer in catalog.offers if catalog.shapes[offer.shape].device in ids}
     changed = {
@@ -197,6 +207,22 @@ def _of_a_provider(catalog: Catalog, name: str, change: str) -> str:
     """How all prices of a provider are changed, where that is what was named; "" for any other name."""
     known = {offer.provider for offer in catalog.offers}
     return f"that is a provider: --price '{name.lower()}:*={change}' is of its offers" if name.lower() in known else ""
+
+
+def _of_offers(catalog: Catalog, name: str) -> str:
+    """How offers, or those of a machine, get another price, where that is what was named; "" for any other name."""
+    machines = [one for one in catalog.shapes if name in (one, one.partition("/")[2])]
+    ids = [one.id for one in catalog.offers if one.shape in machines or (":" in name and fnmatchcase(one.id, name))]
+    if not ids:
+        return ""
+    what = (
+        f"those of a machine, {len(ids)} offers" if machines else "an offer" if len(ids) == 1 else f"{len(ids)} offers"
+    )
+    pattern = f"{machines[0].replace('/', ':*:')}:*" if machines else name
+    return (
+        f"that is {what}: --price gives a device its price; theirs are lines of a file for --prices "
+        f"(offer,price_usd_per_hour_per_shape,as_of), or a share: --price '{pattern}=-10%'"
+    )
 
 
 def _with_change(catalog: Catalog, asked: str, change: re.Match[str]) -> Catalog:

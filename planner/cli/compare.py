@@ -190,6 +190,11 @@ def _increase(text: str) -> float:
         raise usage(error.reference, error.message, error.hint) from None
     if share < 0:
         raise usage("out-of-range", f"--max-increase is {text}; it must be at least 0", 'write "5%"')
+    if share >= 1 and "%" not in text:  # a gate that was meant to hold at 5 % let six times the cost through
+        hint = f'write "{text.strip()}%", or "{share:.0%}" where {1 + share:g} times the cost may pass'
+        raise usage(
+            "ambiguous-number", f"--max-increase {text} leaves open whether it is a share or a percentage", hint
+        )
     return share
 
 

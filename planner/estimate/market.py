@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -119,6 +119,31 @@ def _discounted(offer: Offer, device: Device, discounts: Sequence[tuple[OfferPat
     if found is None or offer.price_model == GIVEN:
         return offer
     return discounted(offer, found.fraction, "scenario")
+
+
+def idle_discounts(scenario: Scenario, catalog: Catalog, offers: Iterable[Offer]) -> dict[int, bool]:
+    """Discounts that are the first to fit none of some offers, by number; whether they fit some where another is first.
+
+    Parameters
+    ----------
+    scenario
+        Its discounts, in their order; one of everything, as other prices are asked, is left out.
+    catalog
+        Shapes and devices of the offers.
+    offers
+        What may be used.
+    """
+    patterns = [_pattern(one) for one in scenario.hardware.discounts]
+    fits = [False] * len(patterns)
+    first = [False] * len(patterns)
+    for offer in offers:
+        device = catalog.devices[catalog.shapes[offer.shape].device]
+        mine = [k for k, pattern in enumerate(patterns) if not is_own_contract(offer) and pattern.covers(offer, device)]
+        for k in mine:
+            fits[k] = True
+        for k in mine[:1]:
+            first[k] = True
+    return {k: fits[k] for k, pattern in enumerate(patterns) if not first[k] and pattern != OfferPattern()}
 
 
 def _pattern(one: Discount) -> OfferPattern:

@@ -54,6 +54,11 @@ def month_grid(plan: PlanDocument, budget: Budget) -> Grid:
     notes = ["training one-off; serving recurring, paid for the horizon"]
     if "contingency" in shown:
         notes.append(f"{_head(budget, 'contingency')}: contingency, beside the total")
+    notes += [
+        f"{one['what']}: {words.money(plan, one['total_microusd'])}, beside the total"
+        for one in budget["beside"]
+        if one["source"].startswith("owned[")
+    ]
     if any(month["after_horizon"] for month in budget["months"]):
         notes.append("* after the horizon")
     by_month = [([month[AMOUNTS[key]] for month in budget["months"]], budget["totals"][AMOUNTS[key]]) for key in shown]

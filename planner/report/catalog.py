@@ -12,10 +12,12 @@ from typing_extensions import TypedDict
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device, Offer
 from planner.catalog.names import device_matches
+from planner.catalog.offers import PRICE_MODELS
 from planner.catalog.regions import region_matches
 from planner.errors import UsageError
 from planner.report import rows as lists
 from planner.report.rows import Field
+from planner.spelling import closest
 from planner.units import counted
 
 Group = Literal["device", "provider", "region"]
@@ -63,9 +65,30 @@ class OfferRow(TypedDict):
 
 
 def offer_rows(catalog: Catalog, wanted: Filter) -> list[OfferRow]:
-    """Offers that match, cheapest dense 16-bit compute first; those of unknown peak last."""
+    """Offers that match, cheapest dense 16-bit compute first; those of unknown peak last.
+
+    UsageError where a word of the filter is of nothing in the catalog: "0 offers" would pass for a fact of the market.
+    """
+    _demand_known(catalog, wanted)
     rows = [_row(catalog, offer) for offer in catalog.offers if _matches(catalog, offer, wanted)]
     return sorted(rows, key=lambda row: (_sort_value(row), row["usd_per_device_hour"], row["offer"]))
+
+
+def _demand_known(catalog: Catalog, wanted: Filter) -> None:
+    if wanted.pricing is not None and wanted.pricing not in PRICE_MODELS:
+        near = closest(wanted.pricing, PRICE_MODELS)
+        hint = (f"did you mean {near[0]}? " if near else "") + f"one of {', '.join(PRICE_MODELS)}"
+        raise UsageError.of("unknown-value", f"there is no price model '{wanted.pricing[:40]}'", hint=hint)
+    for pattern in wanted.device:
+        if not any(device_matches(device, pattern) for device in catalog.devices.values()):
+            near = closest(pattern.lower()[:100], list(catalog.aliases))
+            hint = f"did you mean '{near[0]}'?" if near else "plan catalog list --group-by device shows every device"
+            raise UsageError.of("unknown-device", f"there is no device '{pattern[:80]}'", hint=hint)
+    for pattern in wanted.region:
+        if not any(_lies_in(offer, pattern) for offer in catalog.offers):
+            near = closest(pattern.lower()[:100], sorted({offer.region for offer in catalog.offers}))
+            hint = f"did you mean '{near[0]}'?" if near else "plan catalog list --group-by region shows every region"
+            raise UsageError.of("unknown-value", f"nobody sells in a region '{pattern[:80]}'", hint=hint)
 
 
 def _sort_value(row: OfferRow) -> float:

@@ -13,6 +13,7 @@ from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Items, Lines, columns, warned
 
 KEY = "Key  + added  - removed  ~ changed"
+APART = "contracts are paid apart: what runs under them costs a workload nothing more"
 _SHOWN = 12
 _OTHERS = 5
 
@@ -134,6 +135,8 @@ def _table(one: Compared, currency: str, pair: Sequence[SideTold]) -> Block:
     ]
     moved = one["money"][-1]["difference_microusd"]
     notes = [KEY, *([likely] if moved and (likely := _likely(pair, currency)) else [])]
+    if any(row["part"] == "contracts" for row in one["money"]):
+        notes.append(APART)
     spans = one["horizon_hours"]
     if spans["old"] != spans["new"]:
         each = " and ".join(f"{words.span(spans[side])} in {one[side]}" for side in ("old", "new"))

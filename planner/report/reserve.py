@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from planner import units
-from planner.analysis.reserve.model import BreakEven, Otherwise, ReserveDocument, Term, Together
+from planner.analysis.reserve.model import ASKED_HOURS, BreakEven, Otherwise, ReserveDocument, Term, Together
+from planner.estimate.market import OWN_CONTRACT
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Headline, Lines, columns, warned
 from planner.report.schedule_view import TERMS
@@ -73,15 +74,29 @@ def _headline(document: ReserveDocument, elapsed_s: float | None) -> Block:
         why = f"nothing meets every limit over {' or '.join(unmet)}: plan solve says what is in the way"
         return Headline(word="INFEASIBLE", text=f"{why}{seconds}", tone="bad")
     paying = [term for term in document["terms"] if term["reserved"] and (term["saved_microusd"] or 0) > 0]
+    needed = [term for term in document["terms"] if term["reserved"] and term["on_demand_microusd"] is None]
+    if needed and not paying:
+        only = min(needed, key=lambda term: term["cost_microusd"] or 0)
+        what = f"{_nodes(only)} for {NAMES[only['price_model']]}, {_money(only['cost_microusd'])} in all"
+        why = "no plan was found that rents everything"
+        return Headline(word="RESERVE", text=f"{what}: {why}{seconds}", tone="fair")
     if not paying:
-        return Headline(word="RENT", text=f"no commitment saves anything over its own term{seconds}", tone="good")
+        over = _own_days(document["terms"]) or "its own term"
+        return Headline(word="RENT", text=f"no commitment saves anything over {over}{seconds}", tone="good")
     best = max(paying, key=lambda term: _share(term) or 0.0)
-    saved = units.format_money(best["saved_microusd"] or 0)
+    saved = f"saves {units.format_money(best['saved_microusd'] or 0)}, {_share(best):.0%} of renting"
+    over = f" over {days}" if (days := _own_days([best])) else ""
     return Headline(
         word="RESERVE",
-        text=f"{_nodes(best)} for {NAMES[best['price_model']]} saves {saved}, {_share(best):.0%} of renting{seconds}",
+        text=f"{_nodes(best)} for {NAMES[best['price_model']]} {saved}{over}{seconds}",
         tone="good" if best["proven"] else "fair",
     )
+
+
+def _own_days(terms: list[Term]) -> str:
+    """The scenario's horizon where terms are held against that, and not against their own length; else nothing."""
+    own = [term["term_hours"] for term in terms if term["term_hours"] != ASKED_HOURS[term["price_model"]]]
+    return f"the scenario's own {own[0] / 24:,.0f} days" if own else ""
 
 
 def _share(term: Term) -> float | None:
@@ -111,6 +126,9 @@ def _decisions(terms: list[Term], not_held: list[str]) -> Block:
         )
     heads = columns("Term", "Reserve", ">All rented", ">With it", ">Saves", "Proven")
     notes = ["the load of fleets goes on for the whole term; what is not reserved is rented"]
+    if days := _own_days(terms):
+        notes = [f"over {days}, since it has periods: without them the load of fleets would go on for the whole "
+                 "term; what is not reserved is rented"]  # fmt: skip
     if not_held:
         notes.append(f"not held, being of the scenario's own horizon: {', '.join(not_held)}")
     return Grid(title="What to reserve", columns=heads, rows=rows, notes=tuple(notes))
@@ -122,7 +140,7 @@ def _together(found: Together) -> Block:
             f"{row['nodes']} × {row['shape']} in {row['region']}",
             NAMES.get(row["price_model"], row["price_model"]),
             row["start_date"] or (f"hour {row['start_hours']:,.0f}" if row["start_hours"] else "the begin"),
-            f"{row['term_hours'] / 24:,.0f} days",
+            units.counted(round(row["term_hours"] / 24), "day"),
             _money(row["fee_microusd"]),
             "" if row["used"] is None else f"{row['used']:.0%}",
         ]
@@ -167,8 +185,8 @@ def _break_evens(found: list[BreakEven]) -> Block:
         [
             row["device"],
             row["provider"],
-            row["contract"],
-            f"{row['term_hours'] / 24:,.0f} days",
+            row["contract"] or ("your contract" if row["offer"].startswith(OWN_CONTRACT) else ""),
+            units.counted(round(row["term_hours"] / 24), "day"),
             f"{units.format_money(row['price_microusd_per_hour'])} /h",
             _money(row["on_demand_microusd_per_hour"]) + (" /h" if row["on_demand_microusd_per_hour"] else ""),
             "not rented there" if row["use"] is None else f"{row['use']:.0%}",

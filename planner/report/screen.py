@@ -34,7 +34,7 @@ _SHOWN_WARNINGS, _SHOWN_WAYS, _SHOWN_DETAILS = 3, 3, 2
 _FEW = 2  # workloads, of which all lines are shown before a third warning is
 _LESS_AND_LESS_OF_FEW = ((2, 3), (2, 2), (2, 1))  # lines of a workload and warnings, where there is no room for more
 _LESS_AND_LESS = ((2, 3), (1, 3), (1, 2), (1, 1))
-_IN_THE_WAY = ("--set '", " positions of ", "did you mean ", " counts, ")  # of warnings
+_IN_THE_WAY = ("--set '", " positions of ", "did you mean ", " counts, ", " cases of the uncertainty")  # of warnings
 _LOADS = re.compile(r"serving\[\d+\]\.(qpm|requests|users)")
 
 

@@ -75,7 +75,7 @@ def decided(document: PlanDocument) -> str:
         return f"Nothing meets every limit: {sure}."
     if not rows:
         return f"There is no plan: {words.proof(document, None)}."
-    contracts = document.get("contracts") or ()
+    contracts = _ahead_of_use(document)
     shared = document.get("shared_nodes", [])
     own = [(row, workload["name"]) for workload, row in rows if "shared" not in row and not follows(row)]
     held: list[tuple[Held, str]] = [
@@ -95,6 +95,11 @@ def decided(document: PlanDocument) -> str:
         sentence = listed(parts)
         return f"{sentence[0].upper()}{sentence[1:]}."
     return _many(document, rows) + (f" Buy {_ahead(contracts)} ahead." if contracts else "")
+
+
+def _ahead_of_use(document: PlanDocument) -> list[Contract]:
+    """Contracts that are due whether they are used or not: nodes on demand that fill up a pool are none of them."""
+    return [one for one in document.get("contracts") or () if one["kind"] != "on_demand"]
 
 
 def _ahead(contracts: Sequence[Contract]) -> str:
@@ -153,16 +158,33 @@ def hardware_of(row: Held, count: int | None = None) -> str:
 
 def _many(document: PlanDocument, rows: Sequence[tuple[Workload, Allocation]]) -> str:
     kinds = list(dict.fromkeys(_device_of(row) for _, row in rows))
-    places = list(dict.fromkeys(row["provider"] for _, row in rows if row["provider"]))
+    turns = document.get("schedule") or document.get("contracts")
+    unnamed = "" if turns else "owned"  # what is owned is told apart there
+    places = list(dict.fromkeys(row["provider"] for _, row in rows if row["provider"] not in ("", unnamed)))
     what = listed(kinds) if len(kinds) <= _FEW else f"{len(kinds)} kinds of devices"
     where = f" at {listed(places) if len(places) <= _FEW else f'{len(places)} providers'}" if places else ""
     works = counted(len(document["workloads"]), "workload")
-    if document.get("schedule") or document.get("contracts"):  # machines are used in turn: counts do not add up
+    if turns:  # machines are used in turn: counts do not add up
         names = [workload["name"] for workload in document["workloads"]]
         works = listed(names) if len(names) <= _FEW else works
         most = f"at most {most_at_once([row for _, row in rows]):,} "
         return f"Run {works} on {most}{what if len(kinds) == 1 else f'devices, {what},'}{where}."
-    return f"Rent {document['summary']['devices'] or 0:,} devices, {what},{where} for {works}."
+    return f"{_rented_and_used(document, rows)}, {what},{where} for {works}."
+
+
+def _rented_and_used(document: PlanDocument, rows: Sequence[tuple[Workload, Allocation]]) -> str:
+    """ "Rent 25 devices and use 8 of your own": what is owned is not rented."""
+    all_of_it = document["summary"]["devices"] or 0
+    own = sum(row["devices"] for _, row in rows if row["price_model"] == "owned" and "shared" not in row)
+    own += sum(
+        one["count"] * one["devices_per_shape"]
+        for one in document.get("shared_nodes", ())
+        if one["price_model"] == "owned"
+    )
+    rented = f"Rent {all_of_it - own:,} devices"
+    if not own:
+        return rented
+    return f"Use {own:,} devices of your own" if own >= all_of_it else f"{rented} and use {own:,} of your own"
 
 
 def money_line(document: PlanDocument) -> str:
@@ -172,6 +194,8 @@ def money_line(document: PlanDocument) -> str:
         return ""
     lasting, *split = money_parts(document)
     split += [emitted] if (emitted := words.carbon_of(document)) else []
+    sunk = sum(owned["sunk_microusd"] for owned in document.get("owned") or ())
+    split += [f"{words.money(document, sunk)} sunk, beside it"] if sunk else []
     total = f"{words.money(document, cost)} {lasting}".strip()
     return " · ".join([total + likely(document, "   likely "), *split])
 
@@ -201,7 +225,7 @@ def _split(document: PlanDocument) -> Iterator[str]:
     kinds = {workload["kind"] for workload in document["workloads"]}
     spent = spent_on(document["workloads"], document)
     lasting = words.horizon(document)
-    ahead = sum(contract["cost_microusd"] for contract in document.get("contracts") or ())
+    ahead = sum(contract["cost_microusd"] for contract in _ahead_of_use(document))
     if kinds == {"training"}:
         yield "once" if not ahead else f"for {lasting}"
     elif lasting == "1 month" and not ahead:

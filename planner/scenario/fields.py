@@ -145,20 +145,25 @@ _CHANGE_TEXT = {"type": "string", "pattern": rf"^ *-? *{_NUMBER} *% *$", "exampl
 _CHANGE_SCHEMA = WithJsonSchema({"anyOf": [{"type": "number"}, _CHANGE_TEXT]})
 _BYTES_SCHEMA = _text_schema("[kMGTP]?B|[KMGTP]iB", "80 GB")
 _RATE_SCHEMA = _text_schema("[kMGTPE]?bit/s|[kMGTP]?B/s|[KMGTP]iB/s", "100 Gbit/s")
+_SIGN = r"((US)?\$|[€£₹]|[A-Z]{3})"  # or the code of a currency, before an amount or after it
 _MONEY_SCHEMA = WithJsonSchema(
-    {"type": "string", "pattern": rf"^ *([$€£] *{_SUM} *[kKM]?|{_SUM} *([A-Z]{{3}}|[kKM])) *$", "examples": ["$60000"]}
+    {
+        "type": "string",
+        "pattern": rf"^ *({_SIGN} *{_SUM} *[kKM]?|{_SUM} *([kM]? *[A-Z]{{3}}|[kKM])) *$",
+        "examples": ["$60000"],
+    }
 )
 _ENERGY_PRICE_SCHEMA = WithJsonSchema(
     {
         "type": "string",
-        "pattern": rf"^ *([$€£] *{_SUM}|{_SUM} *[A-Z]{{3}}) */ *[kM]Wh *$",
+        "pattern": rf"^ *({_SIGN} *{_SUM}|{_SUM} *[A-Z]{{3}}) */ *[kM]Wh *$",
         "examples": ["$0.12/kWh"],
     }
 )
 _PRICE_SCHEMA = WithJsonSchema(
     {
         "type": "string",
-        "pattern": rf"^ *([$€£] *{_SUM}|{_SUM} *[A-Z]{{3}}) */ *(s|min|h|hour|day|month) *$",
+        "pattern": rf"^ *({_SIGN} *{_SUM}|{_SUM} *[A-Z]{{3}}) */ *(s|min|h|hour|day|month|year) *$",
         "examples": ["$2.49/h"],
     }
 )

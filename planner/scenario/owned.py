@@ -61,7 +61,9 @@ class Owned(Part):
     sunk_microusd_per_hour: Price | None = Field(
         None, alias="sunk", description="what it costs whether it runs or not; told beside the plan, never minimised"
     )
-    region: Pattern | None = Field(None, description="where it stands; it counts for regions, residency and carbon")
+    region: Pattern | None = Field(
+        None, description="where it stands, for residency, sites and carbon; hardware.regions is of what is rented"
+    )
     gco2_per_kwh: CarbonIntensity | None = Field(
         None,
         alias="carbon",

@@ -77,7 +77,7 @@ class Row(TypedDict):
     bound_usd: float | None  # no plan is cheaper
     devices: int | None
     finish_hours: float | None  # of the job that ends last
-    decision: str  # workloads and their devices: "assistant: l40s; pretrain-8b: h100-sxm-80gb"
+    decision: str  # workloads, their devices and sellers: "assistant: l40s (aws spot); tune: h100-sxm-80gb (owned)"
     problem: Told | None
     plan_sha256: str | None
     warnings: list[str]  # of the plan

@@ -43,6 +43,7 @@ _PER_HOUR: dict[str, Fraction | int] = {
     "hour": 1,
     "day": Fraction(1, 24),
     "month": Fraction(1, 730),
+    "year": Fraction(1, 8760),
 }
 _BYTES = {f"{p}B": Fraction(n) for p, n in _SI.items() if p != "E"} | {f"{p}B": Fraction(n) for p, n in _BINARY.items()}
 

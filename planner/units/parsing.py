@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
-from planner.units.currency import NO_RATES, Rates, as_if_dollars, currency_named
+from planner.units.currency import NO_RATES, Rates, as_if_dollars, currency_named, in_currency
 from planner.units.dimensions import (
     CARBON_INTENSITY,
     COUNT,
@@ -312,15 +312,23 @@ def parse_energy_price(value: object, *, field: str = "value", rates: Rates | No
 
 
 def _dollars(value: object, dimension: Dimension, field: str, rates: Rates | None) -> int:
-    code = currency_named(value) if isinstance(value, str) else None
-    if code is None or not isinstance(value, str):
+    if not isinstance(value, str):
         return round(parse_exact(value, dimension, field=field))
-    if rates is not None and code not in rates.dollars:
+    code = currency_named(value)
+    if "¥" in value:
+        raise UnitError("mixed-currency", f"'{value}': ¥ is the sign of the yen and of the yuan",
+                        "write JPY or CNY in its place, after the amount")  # fmt: skip
+    if code is not None and rates is not None and code not in rates.dollars:
         raise UnitError("mixed-currency", f"'{value}' is in {code}, and no rate to dollars is known",
                         f"write currency: {{{code}: 1.08, as_of: 2026-11-01}} in the scenario, dollars for one {code}; "
                         "or the amount in dollars")  # fmt: skip
-    amount = parse_exact(as_if_dollars(value), dimension, field=field)
-    return round(amount * (rates.exact(code) if rates is not None else 1))
+    written = as_if_dollars(value)
+    try:
+        amount = parse_exact(written, dimension, field=field)
+    except UnitError as error:  # whoever follows a hint that turned euros into dollars pays the wrong amount
+        message = error.message.replace(written[:40], value.strip()[:40])
+        raise UnitError(error.reference, message, in_currency(error.hint, code) if code else error.hint) from None
+    return round(amount * (rates.exact(code) if code and rates is not None else 1))
 
 
 def parse_power(value: object, *, field: str = "value") -> float:
@@ -339,11 +347,16 @@ def parse_change(value: object, *, field: str = "value") -> float:
     >>> parse_change("-20 %"), parse_change(0.5)
     (-0.2, 0.5)
     """
-    if isinstance(value, str) and value.lstrip().startswith("-"):
-        return -_float(value.lstrip()[1:], FRACTION, field)
+    text = value.lstrip() if isinstance(value, str) else ""
     if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
-        return -_float(-value, FRACTION, field)
-    return _float(value, FRACTION, field)
+        text = repr(value)
+    if text[:1] not in ("-", "+"):
+        return _float(value, FRACTION, field)
+    change = _float(text[1:], FRACTION, field) * (-1 if text[0] == "-" else 1)
+    if abs(change) >= 1 and "%" not in text:  # -5 was six times the price
+        raise UnitError("ambiguous-number", f"{field} is {value}: a share, or a percentage?",
+                        f'write "{text} %", or "{text[0]}{_plain(Fraction(abs(change)) * 100)} %"')  # fmt: skip
+    return change
 
 
 def parse_mass(value: object, *, field: str = "value") -> float:

@@ -58,7 +58,8 @@ def test_a_row_is_what_solve_says(serial: tuple[planner.Sweep, Path]) -> None:
             catalog = api_priced(catalog, text, scenario)
         plan = api.solve(scenario, catalog)
         assert point["cost_usd"] == plan.cost_usd
-        assert point["decision"] == f"gpt2-xl: {plan.document['workloads'][0]['allocations'][0]['device']}"
+        (row,) = plan.document["workloads"][0]["allocations"]
+        assert point["decision"] == f"gpt2-xl: {row['device']} ({row['provider']})"
         kept = json.loads((folder / f"{point['plan_sha256']}.plan.json").read_text(encoding="utf-8"))
         assert digest_of(kept) == kept["sha256"] == point["plan_sha256"]
         assert kept["summary"] == plan.document["summary"]
@@ -88,7 +89,7 @@ def test_borders_are_where_solving_anew_turns(serial: tuple[planner.Sweep, Path]
             if price != "0%":
                 catalog = api_priced(catalog, f"v100-*={price if price[0] in '+-' else '+' + price}", scenario)
             document = api.solve(scenario, catalog).document
-            devices = {row["device"] for row in document["workloads"][0]["allocations"]}
+            devices = {f"{row['device']} ({row['provider']})" for row in document["workloads"][0]["allocations"]}
             assert side["decision"] == f"gpt2-xl: {' + '.join(sorted(devices))}"
         assert border["low"]["decision"] != border["high"]["decision"]
 

@@ -234,6 +234,15 @@ def test_faults(tmp_path: Path, what: str, text: str, reference: str, line: int,
     assert (Path(place.file).name, place.line, place.column) == ("catalog.yaml", line, column)
 
 
+def test_euros_in_a_catalog_are_not_sent_to_the_scenario(tmp_path: Path) -> None:
+    """Its rates count for its own amounts alone: whoever wrote them there was told so again."""
+    offers = "offers: [{offer: 'aws:*', price_per_device: 3 EUR/h}]"
+    (problem,) = refused(
+        written(tmp_path / "a", f"schema: catalog/v1\nextends: default\nas_of: 2026-11-20\n{offers}\n")
+    )
+    assert (problem.reference, problem.hint) == ("mixed-currency", "write it in dollars, as $2.49/h")
+
+
 def test_a_circle_and_a_chain_without_end(tmp_path: Path) -> None:
     for one, other in (("a", "b"), ("b", "c"), ("c", "a")):
         written(tmp_path / one, f"schema: catalog/v1\nextends: ../{other}\n")

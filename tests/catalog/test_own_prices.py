@@ -20,6 +20,7 @@ from planner.plan.made_with import catalog_of_plan
 from planner.units import Rates
 from tests.catalog.extending import HEAD, offers_of, written
 from tests.verified import errors
+from tests.worlds import scenario
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "gpt2-xl.yaml"
 STEADY, SPOT = "aws:use1-az3:p5.48xlarge:on_demand", "aws:use1-az3:p5.48xlarge:spot"
@@ -304,3 +305,48 @@ def test_a_price_in_another_currency_counts_at_the_rate_of_the_scenario() -> Non
     assert OwnPrices.from_flags(own.flags, rates) == own
     with pytest.raises(UsageError, match="no rate to dollars"):
         load_priced(None, OwnPrices.of(None, ["h100-sxm-80gb=€2.50/h"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "way"),
+    [
+        ("aws:us-east-1:p5.48xlarge:on_demand=$31.90/h", "aws:us-east-1:p5.48xlarge:on_demand=-10%"),
+        ("aws/p5.48xlarge=$31.90/h", "aws:*:p5.48xlarge:*=-10%"),
+        ("p5.48xlarge=$31.90/h", "aws:*:p5.48xlarge:*=-10%"),
+    ],
+)
+def test_an_offer_or_a_machine_is_told_with_what_gives_it_a_price(catalog: Catalog, text: str, way: str) -> None:
+    """A break-even names an offer and its price: asked with it, "there is no device" was all that was said."""
+    with pytest.raises(UsageError) as caught:
+        with_device_price(catalog, text)
+    hint = caught.value.problems[0].hint
+    assert "--prices (offer,price_usd_per_hour_per_shape,as_of)" in hint
+    assert hint.endswith(f"--price '{way}'")
+    before = {one.id: one.price_microusd_per_hour for one in catalog.offers}
+    after = {one.id: one.price_microusd_per_hour for one in with_device_price(catalog, way).offers}
+    assert {name.split(":")[2] for name, price in after.items() if price != before[name]} == {"p5.48xlarge"}
+
+
+def test_a_quote_in_a_known_region_is_in_its_country(catalog: Catalog, tmp_path: Path) -> None:
+    """Without a country it was in none: `regions: [us]` left it out, and beside offers that have one no plan held."""
+    head = "offer,provider,shape,region,price_model,price_usd_per_hour_per_shape,as_of,min_term_hours,max_term_hours\n"
+    rows = "aws:mine:p5.48xlarge:commitment_1y,aws,aws/p5.48xlarge,us-east-1,commitment_1y,30,2026-11-18,8760,8760\n"
+    rows += "aws:far:p5.48xlarge:on_demand,aws,p5.48xlarge,nowhere-9,on_demand,30,2026-11-18,,\n"
+    found = offers_of(priced(catalog, tmp_path, head + rows))
+    mine = found["aws:mine:p5.48xlarge:commitment_1y"]
+    assert (mine.shape, mine.country, found["aws:far:p5.48xlarge:on_demand"].country) == ("aws/p5.48xlarge", "US", "")
+    fleet = {"name": "chat", "model": "llama-3.1-8b", "weights": "fp8", "qpm": 3000, "input_tokens": 500,
+             "output_tokens": 200}  # fmt: skip
+    hardware = {"allow": ["h100-sxm-80gb"], "providers": ["aws"], "regions": ["us"]}
+    hardware["pricing"] = ["on_demand", "commitment_1y"]
+    asked = scenario([], [fleet], hardware=hardware, horizon="12 months")
+    plan = api.solve(asked, priced(catalog, tmp_path, head + rows))
+    assert [one["offer"] for one in plan.document["contracts"]] == ["aws:mine:p5.48xlarge:commitment_1y"]
+
+
+@pytest.mark.parametrize("price", ["31,50", "$31.50", "31.50 EUR"])
+def test_prices_that_are_no_numbers_are_told_how_to_write_them(catalog: Catalog, tmp_path: Path, price: str) -> None:
+    """ "Leave the row out when it is not sold" was said of a comma."""
+    with pytest.raises(InputError) as caught:
+        priced(catalog, tmp_path, SHORT + f'{STEADY},"{price}",2026-11-20\n')
+    assert "write dollars as a number alone" in caught.value.problems[0].hint

@@ -37,6 +37,24 @@ def test_filters(run: Run) -> None:
     assert names[0] == names[2] == {"h100-sxm-80gb"} <= names[1]
 
 
+@pytest.mark.parametrize(
+    ("flag", "word", "hint"),
+    [
+        ("--pricing", "reserved", "one of on_demand, spot"),
+        ("--pricing", "spott", "did you mean spot?"),
+        ("--device", "h100-smx", "did you mean"),
+        ("--region", "us-est-1", "did you mean 'us-east-1'?"),
+        ("--region", "mars", "--group-by region"),
+    ],
+)
+def test_words_of_nothing_are_no_empty_market(run: Run, flag: str, word: str, hint: str) -> None:
+    """ "0 offers", and exit code 0."""
+    answer = run("catalog", "list", flag, word)
+    assert (answer.code, answer.out) == (2, "")
+    assert word in answer.err
+    assert hint in answer.err
+
+
 def test_suspect_prices_are_left_out_unless_asked(run: Run) -> None:
     assert not any(row["quality"] for row in rows(run))
     assert any(row["quality"] for row in rows(run, "--allow-suspect"))

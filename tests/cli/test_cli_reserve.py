@@ -13,7 +13,7 @@ from planner import api
 from planner.analysis.reserve.document import break_evens
 from planner.api.reserving import _without_sums
 from planner.catalog.model import Catalog
-from planner.errors import UsageError
+from planner.errors import InputError, UsageError
 from planner.plan.parts import said_of
 from planner.report.reserve_html import render_reserve_page
 from planner.report.workbook.reserve import reserve_workbook
@@ -104,6 +104,11 @@ def test_a_contract_of_ones_own_is_no_rent() -> None:
     assert (term["on_demand_microusd"], term["cost_microusd"]) == (672 * 4_000_000, 672 * 1_000_000)
     assert [row["fee_microusd"] for row in term["reserved"]] == [168_000_000] * 4
     assert "RESERVE  4 contracts of 1 × north/one in r1 for blocks saves $2,016, 75% of renting" in str(found)
+    assert "your contract" in str(found)
+    day = api.reserve(
+        asked.with_({"hardware.contracts": own(1.0, term="1 day")["contracts"]}), blocks(), terms=["block"]
+    )
+    assert "1 days" not in str(day)
     (year,) = api.reserve(
         scenario([], [fleet("chat", qpm=600)], hardware=own(1.0, model="commitment_1y")),
         world(4.0, 3.9),
@@ -369,3 +374,42 @@ def test_a_term_that_nobody_sells_is_told_in_our_words(run: Run, term: str, hint
     assert f"'{term}' is no commitment" in answer.err
     assert hint in answer.err
     assert "Value error" not in answer.err
+
+
+def test_a_calendar_is_not_told_as_a_term() -> None:
+    """A scenario with periods keeps its horizon: its months of load were said to go on for years."""
+    free, kept = asked(1), scenario([], [fleet("chat", qpm=600)], horizon="20 weeks", periods="1 week")
+    known = world(4.0, 2.5, three=2.0)
+    said = " ".join(str(api.reserve(free, known, otherwise=False)).split())
+    assert "for 3 years saves $52,560, 50% of renting" in said
+    assert "the load of fleets goes on for the whole term" in said
+    found = " ".join(str(api.reserve(kept, known, otherwise=False)).split())
+    assert "no commitment saves anything over the scenario's own 140 days" in found
+    assert "over the scenario's own 140 days, since it has periods: without them the load" in found
+    assert "goes on for the whole term" not in found
+    prorated = kept.with_({"hardware.beyond_horizon": "prorate"})
+    found = " ".join(str(api.reserve(prorated, known, otherwise=False)).split())
+    assert "50% of renting over the scenario's own 140 days" in found
+
+
+def test_jobs_that_start_later_are_asked_in_periods_in_which_they_can() -> None:
+    """`no-period`, whose hint (periods) made another question of it: half a year of load in place of three."""
+    late = job("late", tokens="1B", start="40 days", deadline="20 days")
+    whole = scenario([late], [fleet("chat", qpm=600)], horizon="6 months")
+    found = api.reserve(whole, world(4.0, 2.5, three=2.0), otherwise=False)
+    fee = {one["price_model"]: sum(row["fee_microusd"] for row in one["reserved"]) for one in found.terms}
+    assert fee["commitment_3y"] >= 3 * YEAR * 2_000_000
+    assert [one["term_hours"] for one in found.terms] == [YEAR, 3 * YEAR]
+    assert found.document["together"] is not None
+    never = scenario([job("no", tokens="1B", start="40 days", deadline="1 h")], [fleet("chat", qpm=600)])
+    with pytest.raises(InputError, match="no period begins"):
+        api.reserve(never, world(4.0, 2.5), otherwise=False)
+
+
+def test_what_cannot_all_be_rented_is_not_told_to_rent() -> None:
+    """Quotas left too few to rent: "RENT, no commitment saves anything" stood above the only plan that works."""
+    quotas = [{"price_model": "on_demand", "max_shapes": 1}]
+    short = scenario([], [fleet("chat", qpm=1200)], hardware={"quotas": quotas})
+    found = " ".join(str(api.reserve(short, world(4.0, 2.5), terms=["commitment_1y"])).split())
+    assert "RESERVE 2 × north/one in r1 for 1 year, $43,800 in all: no plan was found that rents everything" in found
+    assert "RENT " not in found

@@ -44,6 +44,17 @@ def test_a_sweep_in_every_format(run: Run, here: Path, monkeypatch: pytest.Monke
     assert (here / ".plan/gpt2-xl.sweep.jsonl").read_bytes() == journal  # nothing was solved again
 
 
+def test_another_seller_is_another_decision(run: Run, here: Path) -> None:
+    """Of which price on a fleet goes from one seller to another was not told: "1 decision", and no border."""
+    asks = ("sweep", "scenarios/reserve.yaml", "--set", "hardware.providers=[aws, lambda]", "--set", "periods=null",
+            "--set", "hardware.pricing=on_demand", "--over", "price:lambda:*=0%,80%", "--no-journal")  # fmt: skip
+    document = json.loads(run(*asks, "-o", "json").out)
+    sellers = ["chat: h100-sxm-80gb (lambda)", "chat: h100-sxm-80gb (aws)"]
+    assert [point["decision"] for point in document["points"]] == sellers
+    (border,) = document["borders"]
+    assert [border[side]["decision"] for side in ("low", "high")] == sellers
+
+
 def test_the_map_draws_borders_where_both_sides_are_known(run: Run, here: Path) -> None:
     text = run(*SWEEP, *PRICES, "-o", "html", "--no-journal").out
     assert not (here / ".plan").exists()

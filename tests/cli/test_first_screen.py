@@ -89,6 +89,41 @@ def test_the_decision_counts_machines_of_one_kind_together() -> None:
     assert decided(document) == "Rent 10 nodes of 2 GH200 96 GB for chat."
 
 
+def test_what_is_owned_is_not_rented() -> None:
+    """ "Rent 33 devices at lambda and owned", eight of which were one's own."""
+    offers = [offer(f"north/{name}", price) for name, price in (("one", 1.0), ("four", 3.6))]
+    shapes = [shape("north/one"), shape("north/four", devices=4), shape("onprem/two", devices=2)]
+    known = catalog([device()], shapes, offers)
+    owned = [{"shape": "onprem/two", "count": 1, "price": "$0.50/h"}]
+    fleets = [fleet("chat", qpm=600 * 7), fleet("more", qpm=600 * 6)]
+    document = api.solve(scenario([], fleets, hardware={"owned": owned}), known).document
+    assert decided(document) == "Rent 11 devices and use 2 of your own, plain, at north for 2 workloads."
+    assert document["summary"]["devices"] == 13
+
+
+def test_what_was_spent_before_is_told_on_the_screen_and_in_every_report() -> None:
+    """The sunk cost of what is owned stood on the page and in the workbook alone."""
+    known = catalog([device()], [shape("onprem/two", devices=2)], [])
+    owned = [{"shape": "onprem/two", "count": 3, "price": "$0.50/h", "sunk": "$2/h"}]
+    asked = scenario([], [fleet("chat", qpm=600)], hardware={"owned": owned}, horizon="100 h")
+    plan = api.solve(asked, known)
+    assert "$50.00 for 4.17 days · $600 sunk, beside it" in render_first(plan.document, "table")
+    for form in ("table", "md"):
+        told = plan.report(known).render(form).replace("\\", "")
+        assert "sunk cost of 3 × onprem/two: $600, beside the total" in told
+
+
+def test_nodes_on_demand_in_a_pool_are_not_committed() -> None:
+    """A pool filled up on demand was bought "ahead", and its hours stood under committed: the budget says variable."""
+    document: Any = json.loads((Path(__file__).parents[1] / "report/samples/portfolio.json").read_text())
+    committed = document["spend"]["committed_microusd"]
+    count = len(document["contracts"])
+    extra = {**document["contracts"][0], "kind": "on_demand", "cost_microusd": 660_480_000}
+    document["contracts"] = [*document["contracts"], extra]
+    assert f"{format_money(committed)} of it committed" in render_first(document, "table", width=100)
+    assert decided(document).endswith(f"Buy {count} contracts ahead.")
+
+
 @pytest.mark.parametrize(("dearer", "told"), [(0.051, True), (0.3, False)])
 def test_a_fleet_on_a_zoo_is_told_what_one_kind_costs(dearer: float, told: bool) -> None:
     """Seven replicas stood on three kinds of devices at five places to save a twentieth, without a word."""
@@ -328,6 +363,48 @@ def test_jobs_that_may_follow_each_other_are_advised_to(
         for some in ((), shlex.split(said[2])[3:])
     )
     assert now - then == pytest.approx(parse_money(said[1], rates=None) / 1e6, abs=0.01 * now)
+
+
+def test_jobs_in_turn_are_found_over_a_long_horizon(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a year no period was long enough: a node was rented beside two that came free in time."""
+    monkeypatch.chdir(tmp_path)
+    jobs = "".join(f"  - {{name: {name}, model: llama-3.1-8b, tokens: {size}B, deadline: 60 days}}\n"
+                   for name, size in (("a", 200), ("b", 200), ("c", 50)))  # fmt: skip
+    (tmp_path / "turn.yaml").write_text(
+        f"schema: plan/v1\nname: turn\nhorizon: 12 months\ntraining:\n{jobs}"
+        "hardware: {allow: [h100-sxm-80gb], providers: [aws], owned: [{shape: dgx-h100, count: 2, price: $10/h}]}\n"
+    )
+    screen = run("solve", "turn.yaml", "-v").out
+    assert "> jobs in turn, in periods of 14 days, would save" in screen
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("horizon=36 months", "nodes committed to for 3 years would save"),
+        ("horizon=30 months", ""),  # a fee beyond the horizon is paid, too
+        ("hardware.pricing=on_demand", ""),  # somebody chose the terms
+    ],
+)
+def test_fleets_of_years_are_advised_commitments(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, told: str
+) -> None:
+    """Three years on demand were proven the cheapest without a word of what is paid a half for."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "long.yaml").write_text(
+        "schema: plan/v1\nname: long\nhorizon: 36 months\n"
+        "hardware: {allow: [h100-sxm-80gb], providers: [aws]}\nserving:\n"
+        "  - {name: chat, model: llama-3.1-8b, weights: fp8, qpm: 4500, input_tokens: 1000, output_tokens: 300}\n"
+    )
+    screen = run("solve", "long.yaml", "--set", setting).out
+    assert ("nodes committed" in screen) == bool(told)
+    if told:
+        said = re.search(rf"> {told} (\$[\d,]+) \(47 %\)\n  (plan (?:.|\\\n)*?)\n\n", screen)
+        assert said is not None
+        there = shlex.split(said[2].replace("\\\n", ""))[1:]
+        now, then = (json.loads(run(*asked, "-o", "json").out) for asked in (("solve", "long.yaml"), there))
+        saved = now["summary"]["cost_microusd"] - then["summary"]["cost_microusd"]
+        assert format_money(saved) == said[1]
 
 
 @pytest.mark.parametrize(

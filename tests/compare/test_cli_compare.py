@@ -155,6 +155,7 @@ def test_catalog_diff_says_what_it_does_to_a_plan(here: Path, run: Run) -> None:
         (("base.plan.json", "cheaper.plan.json", "--price", "a100-*=+20%"), "made with --price"),
         (("small.yaml", "--set", "serving.chat.qpm=9", "--max-increase", "-3%"), "--max-increase"),
         (("small.yaml", "--set", "serving.chat.qpm=9", "--max-increase", "much"), "--max-increase"),
+        (("small.yaml", "--set", "serving.chat.qpm=9", "--max-increase", "5"), 'write "5%", or "500%" where 6 times'),
     ],
 )
 def test_what_cannot_be_compared_is_refused(here: Path, run: Run, arguments: tuple[str, ...], said: str) -> None:
@@ -212,3 +213,11 @@ def test_a_plan_that_was_changed_is_told_and_never_the_same_money(run: Run, here
     assert run("compare", "base.plan.json", "base.plan.json", "--hardware", "old.json", "--exit-code")[0] == 0
     sides = api.compare("base.plan.json", "forged.plan.json", catalog=market(), cause=False).document["sides"]
     assert [side["status"] for side in sides] == ["optimal", "feasible"]
+
+
+def test_contracts_are_told_as_paid_apart(run: Run) -> None:
+    """A fleet "$783,494 → $0, -100 %" under contracts of $1,249,735, a line below."""
+    asks = ("compare", "scenarios/reserve.yaml", "--set", "hardware.pricing=on_demand", "--no-cause")
+    back = " ".join(run(*asks)[1].split())
+    assert "contracts are paid apart: what runs under them costs a workload nothing more" in back
+    assert "paid apart" not in run("compare", "scenarios/gpt2-xl.yaml", "--set", "prefer=cheapest", "--no-cause")[1]

@@ -215,3 +215,13 @@ def test_money_rounds_half_to_even() -> None:
 )
 def test_format(text: str, expected: str) -> None:
     assert text == expected
+
+
+@pytest.mark.parametrize("value", [-5, "-5", "+5", -1.0, "-10"])
+def test_a_change_without_a_percent_sign_is_asked(value: object) -> None:
+    """`fraction: -5` of a discount was six times the price."""
+    with pytest.raises(UnitError, match="a share, or a percentage"):
+        units.parse_change(value)
+    assert [units.parse_change(one) for one in ("-5 %", "-500 %", "+5 %", -0.05, "-0.05", 0.05)] == [
+        -0.05, -5.0, 0.05, -0.05, -0.05, 0.05,
+    ]  # fmt: skip

@@ -150,3 +150,69 @@ def test_data_at_a_place_that_looks_like_one_of_the_catalog_are_told(at: str, me
     told = lines("train: no machine", data=data, owned=[hall])
     assert len(told) == (meant is not None)
     assert all(meant is not None and meant in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("hardware", "keys"),
+    [
+        ({"regions": ["r2"]}, "hardware.regions says what"),
+        ({"deny": ["plain"]}, "hardware.deny says what"),
+        ({"regions": ["r2"], "deny": ["plain"]}, "hardware.deny and hardware.regions say what"),
+        ({"regions": ["de"]}, ""),
+        ({"regions": ["eu"]}, ""),
+        ({}, ""),
+    ],
+)
+def test_owned_machines_that_filters_leave_out_are_told(hardware: dict[str, Any], keys: str) -> None:
+    """What is owned always counts: machines in Germany were used under `regions: [us-*]` without a word."""
+    owned = [{"shape": "north/one", "count": 1, "price": "$0.50/h", "region": "de"}]
+    asked = scenario([], [fleet("chat", qpm=600)], hardware={"owned": owned, **hardware})
+    known = world("cloud", {})
+    further = [offer("north/one", 2.0, region=region) for region in ("r2", "de")]
+    elsewhere = replace(offer("north/one", 2.0, region="r4"), country="FR")
+    known = replace(known, offers=(*known.offers, *further, elsewhere))
+    warnings = api.solve(asked, known).document["warnings"]
+    found = [line for line in warnings if "is used all the same" in line]
+    assert len(found) == bool(keys)
+    if keys:
+        assert found[0].startswith(f"hardware.owned[0]: north/one in de is used all the same: {keys} may be rented")
+
+
+@pytest.mark.parametrize(("price", "told"), [("$0.79/h", True), ("$0.81/h", False), ("$500/month", True)])
+def test_a_contract_at_a_small_part_of_the_price_is_told(price: str, told: bool) -> None:
+    """A price of a device, or of a month, in the place of one of a node's hour was taken without a word."""
+    offers = [offer("north/eight", 8.0 * dollars, region=f"r{k}") for k, dollars in enumerate((0.9, 1.0, 1.0, 1.2))]
+    known = catalog([device()], [shape("north/eight", devices=8)], offers)
+    own = {"shape": "north/eight", "region": "r1", "price_model": "commitment_1y", "price": price}
+    asked = scenario([], [fleet("chat", qpm=600 * 8)], hardware={"contracts": [own]}, horizon="12 months")
+    found = [line for line in api.solve(asked, known).document["warnings"] if "costs on demand in the median" in line]
+    assert len(found) == told
+    if told:
+        assert found[0].startswith("hardware.contracts[0]: $0.")
+        assert found[0].endswith("the price is of one north/eight with 8 devices for an hour")
+
+
+@pytest.mark.parametrize(
+    ("discounts", "told"),
+    [
+        ([{"provider": "north", "fraction": "5 %"}], []),
+        (
+            [{"price_model": "commitment_1y", "fraction": "5 %"}],
+            ["[0] changes no price: nothing that may be used fits"],
+        ),
+        (
+            [{"provider": "north", "fraction": "5 %"}, {"device": "plain", "fraction": "50 %"}],
+            ["[1] changes no price: where it fits an earlier one counts"],
+        ),
+        ([{"provider": "north", "fraction": "5 %"}, {"fraction": "-10 %"}], []),  # as other prices are asked
+    ],
+)
+def test_discounts_that_change_no_price_are_told(discounts: list[dict[str, str]], told: list[str]) -> None:
+    """Half off a device was lost behind five per cent of its provider, and said nowhere."""
+    asked = scenario([], [fleet("chat", qpm=600)], hardware={"discounts": discounts})
+    warnings = api.solve(asked, world("cloud", {})).document["warnings"]
+    found = [line for line in warnings if "changes no price" in line]
+    assert [line.removeprefix("hardware.discounts").startswith(one) for line, one in zip(found, told)] == [True] * len(
+        told
+    )
+    assert len(found) == len(told)

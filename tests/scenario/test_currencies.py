@@ -35,8 +35,13 @@ def asked(price: str = "€2.50/h", **top: Any) -> Scenario:
         ("2.50EUR / h", 2_700_000),
         ("€60/day", 2_700_000),
         ("£2/h", 2_540_000),
+        ("€8760/year", 1_080_000),  # of 8760 h, as capital is spread over
         ("$2.50/h", 2_500_000),
         ("2.50 USD/h", 2_500_000),
+        ("USD 2.50/h", 2_500_000),
+        ("US$2.50/h", 2_500_000),
+        ("EUR 2.50 /h", 2_700_000),
+        ("EUR2.50/h", 2_700_000),
         ("€0.0000005/h", 1),  # 0.54 micro-dollars: rounded once, after the rate
     ],
 )
@@ -46,7 +51,15 @@ def test_prices_by_hand(text: str, microusd: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "microusd"),
-    [("€20,000", 21_600_000_000), ("€20k", 21_600_000_000), ("5000 EUR", 5_400_000_000), ("£1.5M", 1_905_000_000_000)],
+    [
+        ("€20,000", 21_600_000_000),
+        ("€20k", 21_600_000_000),
+        ("5000 EUR", 5_400_000_000),
+        ("£1.5M", 1_905_000_000_000),
+        ("EUR 20000", 21_600_000_000),
+        ("20k EUR", 21_600_000_000),
+        ("20k USD", 20_000_000_000),
+    ],
 )
 def test_amounts_by_hand(text: str, microusd: int) -> None:
     assert parse_money(text, rates=RATES) == microusd
@@ -67,6 +80,32 @@ def test_without_a_rate_nothing_is_converted(text: str) -> None:
         parse_price(text, rates=rates)
     assert refused.value.reference == "mixed-currency"
     assert "as_of" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("9,50 EUR/h", 'write "9.50 EUR/h"'),
+        ("€9", 'write "9 EUR/h"'),
+        ("1,00,00,000 INR", 'write "10000000 INR"'),
+        ("1.200,50 €/h", 'write "1200.50 EUR/h"'),
+        ("€20k", 'write "2 EUR/h"'),
+    ],
+)
+def test_hints_keep_the_currency(text: str, hint: str) -> None:
+    """They told `9.50 USD/h` and `10000000 USD`: whoever followed them paid another amount."""
+    rates = Rates(dollars={"EUR": 1.08, "INR": 0.0119}, as_of="2026-11-01")
+    with pytest.raises(UnitError) as refused:
+        parse_price(text, rates=rates)
+    assert refused.value.hint == hint
+    assert "USD" not in refused.value.message
+    assert "$" not in refused.value.message
+
+
+def test_signs_of_one_currency_are_read_and_of_two_refused() -> None:
+    assert parse_money("₹10000000", rates=Rates(dollars={"INR": 0.0119}, as_of="2026-11-01")) == 119_000_000_000
+    with pytest.raises(UnitError, match="yen and of the yuan"):
+        parse_money("¥900", rates=Rates(dollars={"JPY": 0.0066}, as_of="2026-11-01"))
 
 
 def test_a_scenario_in_euros_is_that_in_dollars() -> None:

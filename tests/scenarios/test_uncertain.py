@@ -11,7 +11,8 @@ from planner import api
 from planner.errors import InputError
 from planner.plan.document import digest_of
 from planner.report.band_words import band_notes
-from planner.scenario.load import parse_scenario
+from planner.report.plan import render_first
+from planner.scenario.load import parse_scenario, with_settings
 from tests.verified import errors
 
 TEXT = """\
@@ -156,3 +157,28 @@ def test_errors_can_be_a_case() -> None:
     plain, slow = (case["cost_microusd"] for case in plan.document["uncertainty"]["cases"])
     assert slow > plain
     assert not errors(plan.document)
+
+
+def test_ways_out_hold_in_all_cases() -> None:
+    """They were those of the case as written: followed, each of them was as impossible as before."""
+    least = {
+        name: api.solve(parse_scenario(TEXT.split("uncertainty")[0].replace("qpm: 600", f"qpm: {qpm}"), file="u.yaml"))
+        for name, qpm in (("written", 600), ("busy", 1800))
+    }
+    written, busy = (least[name].document["summary"]["cost_usd"] for name in ("written", "busy"))
+    for budget, members in ((written / 2, True), ((written + busy) / 2, False)):
+        asked = parse_scenario(f"{TEXT}limits: {{budget: ${budget:.2f}}}\n", file="uncertain.yaml")
+        found = api.solve(asked)
+        assert found.document["status"] == "infeasible"
+        told = found.document["infeasible"]
+        assert [one["name"] for one in told["conflict"]] == (["assistant", "limits.budget"] if members else [])
+        ways = [way for way in told["ways_out"] if way["to"] is not None]
+        for way in ways:
+            there = api.solve(with_settings(asked, way["setting"].split("; ")))
+            assert there.document["status"] in ("optimal", "feasible"), way["setting"]
+        kept = [way["limit"] for way in told["ways_out"] if way["to"] is None]
+        assert ("limits.budget" in kept) == members  # enough for the case as written, and not for the busy one
+        (line,) = [one for one in found.document["warnings"] if "cases of the uncertainty" in one]
+        assert line.endswith("without a plan even by itself: as written, busy" if members else "itself: busy")
+        assert line in " ".join(render_first(found.document, "table").split())
+        assert not errors(found.document)

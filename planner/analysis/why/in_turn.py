@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from planner.plan.model.others import WayOut
 
 # Lengths of periods as people give them.  [s]
-PERIODS_S = tuple(60 * minutes for minutes in (5, 10, 15, 30, 60, 90, 120, 180, 240, 360, 480, 720, 1440, 2880, 10080))
+PERIODS_S = tuple(
+    60 * minutes
+    for minutes in (5, 10, 15, 30, 60, 90, 120, 180, 240, 360, 480, 720, 1440, 2880, 10_080, 20_160, 43_200)
+)
 TRIED = 3  # lengths
 STARTS = 30_000  # of all ways in all periods: a calendar of a million takes minutes and gigabytes
 COUNTED = ("hardware.owned", "hardware.quotas", "limits.max_devices")

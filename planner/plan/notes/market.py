@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date
+from statistics import median
 from typing import TYPE_CHECKING, get_args
 
-from planner.candidates.offers import OWNED, models_sold, quota_matches, site_at, usable_offers
+from planner.candidates.offers import OWNED, models_sold, owned_key, quota_matches, site_at, usable_offers
 from planner.candidates.placement import data_sets
 from planner.candidates.search import Candidates
 from planner.candidates.sellers import MARKETPLACE, is_asked
 from planner.catalog.model import Catalog, Offer
-from planner.estimate.market import OWN_CONTRACT, is_own_contract
+from planner.catalog.names import device_matches
+from planner.catalog.regions import region_matches
+from planner.estimate.market import OWN_CONTRACT, idle_discounts, is_own_contract
 from planner.scenario.schema import Scenario
 from planner.scenario.terms import ContractModel
 from planner.spelling import closest
+from planner.units import counted, format_money
 
 if TYPE_CHECKING:
     from planner.plan.model.workloads import Workload
 
 SHOWN = 5  # grids by name
+FAR_BELOW, FEWEST = 0.1, 4  # of the median of so many offers: an eighth of a price is one of a device, not of a node
 OLD_RATE_DAYS = 90  # from which on a rate of a currency may well be another
 
 
@@ -58,9 +64,38 @@ def market_warnings(candidates: Candidates, workloads: Sequence[Workload], bough
     yield from _no_spot_share(scenario)
     yield from _terms_of_nothing(scenario)
     rented = {row["offer"] for workload in workloads for row in workload["allocations"]}
+    yield from _owned_all_the_same(candidates, rented)
     for offer in filter(is_own_contract, catalog.offers):
         yield from _own_contract(offer, scenario, catalog, used=offer.id in rented.union(bought))
+    yield from _idle_discounts(scenario, catalog)
     yield from _data_nowhere(scenario, catalog)
+
+
+def _idle_discounts(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
+    """Discounts of the scenario that change no price that counts."""
+    usable = usable_offers(scenario, catalog) if scenario.hardware.discounts else ()
+    for index, elsewhere in idle_discounts(scenario, catalog, usable).items():
+        why = "where it fits an earlier one counts" if elsewhere else "nothing that may be used fits it"
+        yield f"hardware.discounts[{index}] changes no price: {why}"
+
+
+def _owned_all_the_same(candidates: Candidates, used: set[str]) -> Iterator[str]:
+    """Machines of one's own that run where, or on what, nothing may be rented: they count whatever is filtered."""
+    hardware = candidates.scenario.hardware
+    sites = {site.owned: site for table in candidates.tables.values() for site in table.sites
+             if site.offer.id in used}  # fmt: skip
+    for index, site in sorted((index, site) for index, site in sites.items() if index is not None):
+        place = hardware.owned[index].region or ""
+        here = replace(site.offer, country=place if len(place) == 2 else "")
+        kept = ["hardware.deny"] if any(device_matches(site.device, one) for one in hardware.deny) else []
+        if place and not any(region_matches(here, pattern) for pattern in hardware.regions):
+            kept.append("hardware.regions")
+        if kept:
+            yield (
+                f"{owned_key(index)}: {hardware.owned[index].shape}{f' in {place}' if place else ''} is used all the "
+                f"same: {' and '.join(kept)} {'say' if len(kept) > 1 else 'says'} what may be rented, and machines of "
+                "your own always count; taken out of hardware.owned, they do not"
+            )
 
 
 def _unsold(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
@@ -118,6 +153,8 @@ def _own_contract(offer: Offer, scenario: Scenario, catalog: Catalog, *, used: b
             f"{name} is used though hardware.providers or exclude leaves {offer.provider} out: they say whom one rents "
             "from anew, and a contract of your own is there; taken out of hardware.contracts, it is not used"
         )
+    if used:
+        yield from _far_below(name, offer, catalog)
     sold = {one.region for one in catalog.offers if one.provider == offer.provider and not is_own_contract(one)}
     near = closest(offer.region, sorted(sold)) if offer.region not in sold else []
     if near:
@@ -133,6 +170,23 @@ def _own_contract(offer: Offer, scenario: Scenario, catalog: Catalog, *, used: b
                 f"room for one {offer.shape} of {site.shape.devices:,} devices; with price_model: on_demand it counts "
                 "what is on demand alone"
             )
+
+
+def _far_below(name: str, offer: Offer, catalog: Catalog) -> Iterator[str]:
+    """That a price of one's own is a small part of what the device costs elsewhere: of a device, or of another time?"""
+    shape = catalog.shapes[offer.shape]
+    listed = [
+        one.price_microusd_per_hour / catalog.shapes[one.shape].devices
+        for one in catalog.offers
+        if one.price_model == "on_demand" and not one.quality and catalog.shapes[one.shape].device == shape.device
+    ]
+    mine = offer.price_microusd_per_hour / shape.devices
+    if len(listed) >= FEWEST and mine < FAR_BELOW * median(listed):
+        yield (
+            f"{name}: {format_money(round(mine))} a device-hour is {mine / median(listed):.2g} of what {shape.device} "
+            f"costs on demand in the median; the price is of one {offer.shape} with {counted(shape.devices, 'device')} "
+            "for an hour"
+        )
 
 
 def _data_nowhere(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
