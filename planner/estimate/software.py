@@ -321,6 +321,8 @@ def _by_table(software: Software, asked: Asked) -> Iterator[Lack]:
 # Where Muon's states are whole matrices: shared out layer by layer, or gathered by ZeRO
 MUON_STAGES = {"torchrun": ("none", "zero-1"), "deepspeed": ("zero-1", "zero-2", "zero-3")}
 
+GROUPED = ("bf16", "fp8")  # precisions of Megatron-LM's experts: `validate_args` of its arguments.py, commit 000c4ac
+
 
 def _of_megatron(_: Software, asked: Asked) -> Iterator[Lack]:
     job, layout = asked.job, asked.layout
@@ -334,6 +336,8 @@ def _of_megatron(_: Software, asked: Asked) -> Iterator[Lack]:
     if aware and layout.sharding == "none" and layout.dp * layout.cp > 1:
         yield Lack("16-bit moments and an optimizer in host memory want the distributed optimizer",
                    "plan with sharding: zero-1")  # fmt: skip
+    if asked.arch is not None and asked.arch.is_moe and job.precision not in GROUPED:
+        yield Lack("Megatron-LM computes experts, whose products it groups, in bf16 alone", "write precision: bf16")
     if job.optimizer == "muon" and layout.sharding not in MUON_STAGES["torchrun"]:
         yield Lack("Megatron-LM shards Muon's states alone, by layers", "plan with sharding: zero-1")
     if layout.vpp > 1 and layout.micro_batches % layout.pp:

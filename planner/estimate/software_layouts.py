@@ -28,6 +28,7 @@ from planner.scenario.schema import TrainingJob
 
 # Of mixtures of experts with sequences up to this length context parallelism is advised on many devices alone
 SHORT_TOKENS, MANY_DEVICES = 8192, 128
+_PROGRAMS = {"megatron": "torchrun"}  # what a job names, where the format that starts it has another name
 
 
 def can(software: Software, layout: Layout) -> Any:
@@ -60,7 +61,8 @@ def named_can(job: TrainingJob, layout: Layout) -> Any:
 
     Of a program that is predicted by a row of its own name, no pipeline unless it has one in its configuration or the
     job fixes `pp`, and no chunks of layers between stages unless it has these: DeepSpeed's pipeline is a class of the
-    user's own model ("Pipeline Parallelism" of its documentation, read on 2026-11-28).
+    user's own model ("Pipeline Parallelism" of its documentation, read on 2026-11-28). Of Muon, the stages that the
+    program shares it out in, unless the job asks for none of them.
 
     Parameters
     ----------
@@ -79,6 +81,8 @@ def named_can(job: TrainingJob, layout: Layout) -> Any:
     elif (software := SOFTWARE.get(name)) is not None:
         staged = bool(software.under_pipeline) or _fixes(job, "pp")
         mask = mask & ((np.asarray(layout.pp) == 1) | staged) & ((np.asarray(layout.vpp) == 1) | software.virtual)
+    if (own := SOFTWARE.get(_PROGRAMS.get(name, name))) is not None and set(_kept(own, job)) & set(job.sharding):
+        mask = mask & ((np.asarray(layout.devices) == 1) | _keeps(own, job, layout))
     return mask & cuts_base(job, layout)
 
 
@@ -119,8 +123,12 @@ def _cuts(software: Software, arch: Architecture, layout: Layout) -> Any:
 
 def _keeps(software: Software, job: TrainingJob, layout: Layout) -> Any:
     """Mask of the layouts whose shards a program has with the optimizer of a job: as `_OWN` says it in words."""
-    stages = MUON_STAGES.get(software.name, ()) if job.optimizer == "muon" else STAGES
+    stages = _kept(software, job)
     return np.array([name in stages for name in STAGES])[np.asarray(layout.sharding)]
+
+
+def _kept(software: Software, job: TrainingJob) -> tuple[str, ...]:
+    return MUON_STAGES.get(software.name, ()) if job.optimizer == "muon" else STAGES
 
 
 def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str, family: str) -> Any:

@@ -14,7 +14,13 @@ from planner.export import quoting
 from planner.export.header import Blank, Target, commented, header_lines
 from planner.export.launch import ExportFile, Launch, TrainingLaunch
 from planner.export.trainer import Command, run_folder, script
-from planner.export.training import demand_launchable, steps_between_checkpoints, training_notes
+from planner.export.training import (
+    checkpoint_notes,
+    demand_launchable,
+    kept_checkpoints,
+    steps_between_checkpoints,
+    training_notes,
+)
 from planner.export.trl import MODEL, OPTIMIZERS, zero
 
 TARGET = Target(
@@ -99,7 +105,7 @@ def configuration(launch: TrainingLaunch) -> dict[str, Any]:
         A launch that Axolotl runs.
     """
     job, layout = launch.job, launch.layout
-    save = launch.checkpoint_every_s is not None
+    save, kept = launch.checkpoint_every_s is not None, kept_checkpoints(launch)
     found: dict[str, Any] = {
         **({"base_model": launch.model.hf_id} if launch.model.hf_id else {}),
         **_adapters(launch),
@@ -116,6 +122,7 @@ def configuration(launch: TrainingLaunch) -> dict[str, Any]:
         "gradient_checkpointing": layout.recompute == "full",
         "save_strategy": "steps" if save else "no",
         **({"save_steps": steps_between_checkpoints(launch)} if save else {}),
+        **({"save_total_limit": kept} if save and kept is not None else {}),
         "auto_resume_from_checkpoints": save,
         "val_set_size": 0.0,
         "logging_steps": 10,
@@ -156,6 +163,7 @@ def _attention(launch: TrainingLaunch) -> str:
 
 def _notes(launch: TrainingLaunch) -> Iterator[str]:
     yield from training_notes(launch, "axolotl")
+    yield from checkpoint_notes(launch, behind=False, keeps=True)
     yield "warm-up, weight decay and dropout are Axolotl's own: set those of your recipe"
     if launch.job.lora is not None:
         yield "alpha is twice the rank: set that of your recipe"

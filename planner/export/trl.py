@@ -10,7 +10,13 @@ from planner.export.header import Blank, Target
 from planner.export.launch import ExportFile, Launch, TrainingLaunch
 from planner.export.quoting import shell
 from planner.export.trainer import Command, run_folder, script
-from planner.export.training import demand_launchable, steps_between_checkpoints, training_notes
+from planner.export.training import (
+    checkpoint_notes,
+    demand_launchable,
+    kept_checkpoints,
+    steps_between_checkpoints,
+    training_notes,
+)
 
 TARGET = Target(
     name="TRL",
@@ -105,6 +111,8 @@ def _options(launch: TrainingLaunch) -> Iterator[tuple[str, ...]]:
     yield ("--save_strategy", "steps" if save else "no")
     if save:
         yield ("--save_steps", str(steps_between_checkpoints(launch)))
+    if save and (kept := kept_checkpoints(launch)) is not None:
+        yield ("--save_total_limit", str(kept))
     yield ("--logging_steps", "10")
     yield ("--report_to", "none")
 
@@ -144,6 +152,7 @@ def zero(launch: TrainingLaunch) -> dict[str, Any]:
 
 def _notes(launch: TrainingLaunch) -> Iterator[str]:
     yield from training_notes(launch, "trl")
+    yield from checkpoint_notes(launch, behind=False, keeps=True)
     yield "alpha is twice the rank, and dropout TRL's own: set those of your recipe"
     if launch.job.lora is not None and launch.job.lora.base in ("nf4", "int8"):
         yield "the base is quantised by bitsandbytes: install it beside TRL and PEFT"

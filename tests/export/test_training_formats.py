@@ -224,6 +224,8 @@ REFUSED = [
     ("torchrun", {"job": {"model": {"parameters": "8B"}}}, "only the size"),
     ("torchrun", {"job": {"model": "gemma-2-9b"}}, "gemma2"),
     ("torchrun", {"job": {"optimizer": "muon"}}, "Muon"),
+    ("torchrun", {"job": {"model": "mixtral-8x7b", "precision": "fp16"}}, "experts, whose products it groups"),
+    ("torchrun", {"job": {"model": "mixtral-8x7b", "precision": "fp32"}}, "experts, whose products it groups"),
     ("torchrun", {"job": {"offload": ["optimizer"]}, "layout": {"sharding": "none"}}, "distributed optimizer"),
     ("torchrun", {"job": {"offload": ["optimizer"], "optimizer": "sgd"}}, "Adam only"),
     ("torchrun", {"layout": {"dp": 8, "micro_batches": 31}}, "takes 8 devices of 16"),
@@ -270,18 +272,24 @@ def test_what_wants_zero_is_launched_with_it(launches: Read, sharding: str) -> N
         assert not result.refusals
 
 
-@pytest.mark.parametrize(
-    ("sharding", "name", "form"), [("none", "muon", "torch"), ("zero-1", "dist_muon", "torch_dist")]
-)
-def test_megatron_shards_muon_by_another_name(launches: Read, sharding: str, name: str, form: str) -> None:
-    """A job that named Megatron-LM and Muon was planned with ZeRO-1 and launched with DeepSpeed alone."""
+@pytest.mark.parametrize(("sharding", "name"), [("none", "muon"), ("zero-1", "dist_muon")])
+def test_megatron_shards_muon_by_another_name(launches: Read, sharding: str, name: str) -> None:
+    """It was launched with DeepSpeed alone, and saved in a format at which that commit of Megatron-LM stops."""
     change = changed({"job": {"optimizer": "muon", "framework": "megatron"}, "layout": {"sharding": sharding}})
     (file,) = export("torchrun", [jobs_of(launches("llama", change))[0]]).files
     words = file.text.split()
     assert words[words.index("--optimizer") + 1] == name
-    assert words[words.index("--ckpt-format") + 1] == form
+    assert words[words.index("--ckpt-format") + 1] == "torch"
     assert not {"--use-distributed-optimizer", "--overlap-grad-reduce", "--overlap-param-gather"} & set(words)
     assert "Muon overlaps no exchange" in file.text
+
+
+@pytest.mark.parametrize(("sharding", "queues"), [("zero-1", "1"), ("zero-3", "8")])
+def test_megatron_finds_its_queues_on_amd_too(launches: Read, sharding: str, queues: str) -> None:
+    """It asks for one queue beside tensor ranks on every device before Blackwell, AMD's among them, and stopped."""
+    change = changed({"layout": {"sharding": sharding}, "row": {"device": "mi300x"}})
+    (file,) = export("torchrun", [jobs_of(launches("llama", change))[0]]).files
+    assert f"export CUDA_DEVICE_MAX_CONNECTIONS={queues}" in file.text
 
 
 STAGES = {"pp": 5, "dp": 2, "sharding": "none", "global_batch_sequences": 480, "micro_batches": 240}

@@ -363,3 +363,25 @@ def test_a_device_that_no_program_of_export_runs_on_is_told_without_naming_one()
     document = api.solve(parse_scenario(text, file="a.yaml")).document
     (said,) = [one for one in document["warnings"] if "plan export" in one]
     assert said.endswith("trainium1 is neither GPU nor TPU, and all that it writes for runs on those alone")
+
+
+@pytest.mark.parametrize(("more", "stages"), [("", {"none", "zero-1"}), (", sharding: zero-2", {"zero-2"})])
+def test_muon_is_shared_out_as_the_program_that_is_named_does_it(more: str, stages: set[str]) -> None:
+    """Megatron-LM has ZeRO-2, and Muon not in it: the job that named it was planned so, and DeepSpeed's file told."""
+    text = JOB.format(
+        model="llama-3.1-8b", more=f"framework: megatron, optimizer: muon{more}, layout: {{dp: [2, 4, 8], pp: 1}}",
+        allow="b200-sxm",
+    )  # fmt: skip
+    (row,) = api.solve(parse_scenario(text)).document["workloads"][0]["allocations"]
+    assert row["layout"]["sharding"] in stages
+    assert ("torchrun" in row["software"]) == (not more)  # what is asked for is planned all the same
+
+
+@pytest.mark.parametrize("precision", ["fp16", "fp32"])
+def test_experts_that_no_program_multiplies_are_told(precision: str) -> None:
+    """Megatron-LM groups the products of experts in bf16 alone, and stops: its file was written, without a word."""
+    text = JOB.format(model="mixtral-8x7b", more=f"precision: {precision}", allow="h100-sxm-80gb")
+    document = api.solve(parse_scenario(text)).document
+    (row,) = document["workloads"][0]["allocations"]
+    assert row["software"] == []
+    assert any("Megatron-LM computes experts" in warning for warning in document["warnings"])
