@@ -217,8 +217,8 @@ def _checkpoint_format(launch: TrainingLaunch) -> str:
 
 
 def _environment(launch: TrainingLaunch) -> Iterator[tuple[str, str]]:
-    """Megatron-LM asks for one queue where it overlaps by order, on AMD's devices as well; it refuses that with FSDP, and
-    8 is CUDA's default.
+    """Megatron-LM asks for one queue where it overlaps by order, of AMD's devices too, and refuses that with FSDP; 8 is
+    CUDA's default.
     """
     yield ("CUDA_DEVICE_MAX_CONNECTIONS", "8" if launch.layout.sharding in _FSDP else "1")
     if launch.job.stack.allocator == "expandable":

@@ -14,11 +14,13 @@ from planner.candidates.training import TrainingTable
 from planner.catalog.load import load_catalog
 from planner.checks.layout import training_layout_findings
 from planner.errors import InputError
+from planner.estimate.engines import ENGINES
 from planner.estimate.frameworks import planned_framework, software_stage
 from planner.estimate.layout import Layout
 from planner.estimate.software import SOFTWARE, STAGES
 from planner.estimate.software_layouts import adapters_can, can, named_can, on_gpus
 from planner.estimate.training import training_memory
+from planner.export import llamacpp, sglang, trtllm, vllm
 from planner.scenario.load import parse_scenario
 
 HEAD = "schema: plan/v1\nname: named\n"
@@ -385,3 +387,39 @@ def test_experts_that_no_program_multiplies_are_told(precision: str) -> None:
     (row,) = document["workloads"][0]["allocations"]
     assert row["software"] == []
     assert any("Megatron-LM computes experts" in warning for warning in document["warnings"])
+
+
+FLEET = "{{name: a, model: llama-3.1-8b, qpm: 6, input_tokens: 500, output_tokens: 100, {more}}}"
+SERVED = HEAD + "serving:\n  - " + FLEET + "\nhardware:\n  allow: [{allow}]\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "says", "way"),
+    [
+        ("kv_cache: q4_0", "vllm keeps no cache in q4_0", "or engine: llama.cpp"),
+        ("kv_cache: fp32", "vllm keeps no cache in fp32", "write kv_cache: bf16"),
+        ("kv_cache: int8, engine: sglang", "sglang keeps no cache in int8", "or engine: vllm or llama.cpp"),
+        ("kv_cache: fp8, engine: llama.cpp, weights: q8_0", "llama.cpp keeps no cache in fp8", "q8_0"),
+    ],
+)
+def test_a_cache_that_an_engine_does_not_keep_is_refused(more: str, says: str, way: str) -> None:
+    """Such fleets were planned, and no launch file could be written; of neither was there a word."""
+    found = problem(SERVED.format(more=more, allow="h100-sxm-80gb"))
+    assert found.message == says
+    assert way in found.hint
+    assert [place.line for place in found.places] == [4]
+
+
+def test_a_cache_in_nvfp4_stands_where_engines_keep_one() -> None:
+    """vLLM refuses it on Hopper and on cards of desks; it was planned, and launched, on the H100."""
+    text = SERVED.format(more="kv_cache: nvfp4", allow="h100-sxm-80gb, rtx-5090, b200-sxm")
+    document = api.solve(parse_scenario(text)).document
+    assert {row["device"] for row in document["workloads"][0]["allocations"]} == {"b200-sxm"}
+    assert any("keeps a cache in nvfp4 on b200-sxm" in line["text"] for line in document["named"])
+    measured = SERVED.format(more="kv_cache: nvfp4, throughput: 2000 tokens/s", allow="h100-sxm-80gb")
+    assert api.solve(parse_scenario(measured)).status == "optimal"  # whoever measured it has a build that does
+
+
+def test_every_cache_that_is_planned_has_a_word_in_the_launch_file() -> None:
+    words = {"vllm": vllm.CACHES, "sglang": sglang.CACHES, "trt-llm": trtllm.CACHES, "llama.cpp": llamacpp.CACHES}
+    assert {name: set(found) for name, found in words.items()} == {name: set(ENGINES[name].caches) for name in words}
