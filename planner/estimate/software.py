@@ -25,6 +25,8 @@ STAGES = ("none", "zero-1", "zero-2", "zero-3")
 OLD_FAMILIES = ("kepler", "maxwell", "pascal", "volta", "turing")  # which Transformer Engine does not run on
 _ADAM = ("adamw", "adam")
 _BASES = ("bf16", "fp16", "nf4", "int8")
+PROGRAMS = {"megatron": "torchrun"}  # what a job names, where the format that starts it has another name
+UNMASTERED = ("adamw-8bit-no-master", "adamw-pure-bf16")  # without a copy of the weights in 32 bits
 PACKED = ("nf4", "int8")  # of bitsandbytes: whole matrices in blocks with scales, which no tensor parallelism cuts
 
 
@@ -133,7 +135,7 @@ SOFTWARE: Mapping[str, Software] = MappingProxyType(
                 name="axolotl", program="Axolotl", predicted=("hf",), beside_tensors=(), recompute=("none", "full"),
                 bases=_BASES, precisions=("fp32", "fp16", "bf16"),
                 optimizers=("adamw", "adamw-fsdp", "adamw-deepspeed", "adamw-megatron", "adamw-8bit", "adafactor",
-                            "sgd"),
+                            "sgd", *UNMASTERED),
                 because=(("tensors", "Axolotl splits tensors beside FSDP2 alone, which is not exported"),
                          ("context", "Axolotl's ring attention is not exported")),
             ),
@@ -158,8 +160,11 @@ def lack(name: str, asked: Asked) -> Lack | None:
     asked
         The allocation.
     """
-    software = SOFTWARE[name]
-    return next((found for look in (_common, _by_table, _OWN[name]) for found in look(software, asked)), None)
+    return next(_lacks(name, asked), None)
+
+
+def _lacks(name: str, asked: Asked) -> Iterator[Lack]:
+    return (found for look in (_common, _by_table, _OWN[name]) for found in look(SOFTWARE[name], asked))
 
 
 def able(asked: Asked) -> list[str]:
@@ -185,9 +190,12 @@ def closest(asked: Asked) -> tuple[str, Lack]:
     if not there:  # of Trainium, Gaudi ...: naming one of them would say that it is this one that lacks something
         none = f"{asked.device} is neither GPU nor TPU, and all that it writes for runs on those alone"
         return "", next(_common(next(iter(SOFTWARE.values())), asked), Lack(none))
-    reason = lack(there[0], asked)
-    assert reason is not None
-    return there[0], reason
+    lacks = {name: list(_lacks(name, asked)) for name in there}
+    named = [name for name, found in lacks.items() if len(found) == 1 and found[0].way == _NAME_AXOLOTL]
+    asks = PROGRAMS.get(asked.job.framework or "", asked.job.framework)
+    # the one that is asked for, or one that only has to be, before what would change the job
+    first = next((name for name in (asks, *named, there[0]) if name in lacks), there[0])
+    return first, lacks[first][0]
 
 
 def _foreseen_first(asked: Asked) -> list[str]:
@@ -435,11 +443,17 @@ def _of_hub(_: Software, asked: Asked) -> Iterator[Lack]:
         yield Lack("only the size of the model is known", "give the scenario a preset or its config.json")
 
 
+_NAME_AXOLOTL = "write framework: axolotl"
+
+
 def _of_axolotl(software: Software, asked: Asked) -> Iterator[Lack]:
     yield from _of_hub(software, asked)
     if asked.job.lora is None and asked.job.framework != "axolotl":
         yield Lack("Axolotl goes on from trained weights, and the scenario does not say that this job does",
-                   "write framework: axolotl")  # fmt: skip
+                   _NAME_AXOLOTL)  # fmt: skip
+    if asked.job.optimizer in UNMASTERED and asked.layout.sharding != "none":
+        yield Lack("ZeRO of DeepSpeed, by which Axolotl shards, keeps a copy of the weights in 32 bits",
+                   "plan with sharding: none, or with optimizer: adamw-8bit")  # fmt: skip
 
 
 SINGLE_SLICES = ("tpu-v2", "tpu-v3")  # Cloud TPU Multislice: v4 and newer (its introduction, read on 2026-11-23)

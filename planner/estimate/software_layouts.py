@@ -14,8 +14,10 @@ from planner.estimate.layout import Layout
 from planner.estimate.software import (
     MUON_STAGES,
     PACKED,
+    PROGRAMS,
     SOFTWARE,
     STAGES,
+    UNMASTERED,
     Software,
     equal_stages,
     experts_take_replicas,
@@ -28,7 +30,6 @@ from planner.scenario.schema import TrainingJob
 
 # Of mixtures of experts with sequences up to this length context parallelism is advised on many devices alone
 SHORT_TOKENS, MANY_DEVICES = 8192, 128
-_PROGRAMS = {"megatron": "torchrun"}  # what a job names, where the format that starts it has another name
 
 
 def can(software: Software, layout: Layout) -> Any:
@@ -61,8 +62,8 @@ def named_can(job: TrainingJob, layout: Layout) -> Any:
 
     Of a program that is predicted by a row of its own name, no pipeline unless it has one in its configuration or the
     job fixes `pp`, and no chunks of layers between stages unless it has these: DeepSpeed's pipeline is a class of the
-    user's own model ("Pipeline Parallelism" of its documentation, read on 2026-11-28). Of Muon, the stages that the
-    program shares it out in, unless the job asks for none of them.
+    user's own model ("Pipeline Parallelism" of its documentation, read on 2026-11-28). Of Muon, and of
+    optimizers without master weights, the stages that the program has them in, unless the job asks for none of these.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ def named_can(job: TrainingJob, layout: Layout) -> Any:
     elif (software := SOFTWARE.get(name)) is not None:
         staged = bool(software.under_pipeline) or _fixes(job, "pp")
         mask = mask & ((np.asarray(layout.pp) == 1) | staged) & ((np.asarray(layout.vpp) == 1) | software.virtual)
-    if (own := SOFTWARE.get(_PROGRAMS.get(name, name))) is not None and set(_kept(own, job)) & set(job.sharding):
+    if (own := SOFTWARE.get(PROGRAMS.get(name, name))) is not None and set(_kept(own, job)) & set(job.sharding):
         mask = mask & ((np.asarray(layout.devices) == 1) | _keeps(own, job, layout))
     return mask & cuts_base(job, layout)
 
@@ -128,6 +129,8 @@ def _keeps(software: Software, job: TrainingJob, layout: Layout) -> Any:
 
 
 def _kept(software: Software, job: TrainingJob) -> tuple[str, ...]:
+    if software.name == "axolotl" and job.optimizer in UNMASTERED:
+        return ("none",)
     return MUON_STAGES.get(software.name, ()) if job.optimizer == "muon" else STAGES
 
 

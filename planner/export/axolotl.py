@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from planner.estimate.software import OLD_FAMILIES
+from planner.estimate.software import OLD_FAMILIES, UNMASTERED
 from planner.export import quoting
 from planner.export.header import Blank, Target, commented, header_lines
 from planner.export.launch import ExportFile, Launch, TrainingLaunch
@@ -165,6 +165,11 @@ def _notes(launch: TrainingLaunch) -> Iterator[str]:
     yield from training_notes(launch, "axolotl")
     yield from checkpoint_notes(launch, behind=False, keeps=True)
     yield "warm-up, weight decay and dropout are Axolotl's own: set those of your recipe"
+    if launch.job.lora is None and launch.layout.sharding == "none" and launch.job.optimizer not in UNMASTERED:
+        yield (
+            "without DeepSpeed Axolotl keeps no copy of the weights in 32 bits beside those in 16: less memory than "
+            "planned, and small updates are rounded away"
+        )
     if launch.job.lora is not None:
         yield "alpha is twice the rank: set that of your recipe"
     if launch.layout.sharding != "none":

@@ -33,7 +33,8 @@ BLANKS = (
 MODEL = Blank(name="MODEL", meaning="the base model: a folder, or a repository of the Hugging Face hub")
 OPTIMIZERS = {
     **dict.fromkeys(("adamw", "adamw-fsdp", "adamw-deepspeed", "adamw-megatron"), "adamw_torch_fused"),
-    "adamw-8bit": "adamw_bnb_8bit",
+    **dict.fromkeys(("adamw-8bit", "adamw-8bit-no-master"), "adamw_bnb_8bit"),
+    "adamw-pure-bf16": "adamw_torch_fused",
     "adafactor": "adafactor",
     "sgd": "sgd",
 }

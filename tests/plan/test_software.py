@@ -423,3 +423,29 @@ def test_a_cache_in_nvfp4_stands_where_engines_keep_one() -> None:
 def test_every_cache_that_is_planned_has_a_word_in_the_launch_file() -> None:
     words = {"vllm": vllm.CACHES, "sglang": sglang.CACHES, "trt-llm": trtllm.CACHES, "llama.cpp": llamacpp.CACHES}
     assert {name: set(found) for name, found in words.items()} == {name: set(ENGINES[name].caches) for name in words}
+
+
+def test_a_program_that_only_has_to_be_named_is_told_before_another_optimizer() -> None:
+    """`adamw-8bit` on one card was answered with torchtitan's lack of it, and with AdamW, which does not fit there."""
+    (row,), warnings = tuned("optimizer: adamw-8bit")
+    assert row["software"] == []
+    assert any("write framework: axolotl" in warning for warning in warnings)
+    (row,), warnings = tuned("optimizer: adamw-8bit, framework: axolotl")
+    assert row["software"] == ["axolotl"]
+
+
+@pytest.mark.parametrize("optimizer", ["adamw-8bit-no-master", "adamw-pure-bf16"])
+def test_axolotl_keeps_no_master_weights_without_deepspeed(optimizer: str) -> None:
+    """No program of `plan export` had 8 bits without master weights, which is what Axolotl's loading in bf16 makes."""
+    (row,), _ = tuned(f"optimizer: {optimizer}, framework: axolotl")
+    assert (row["layout"]["sharding"], row["software"]) == ("none", ["axolotl"])
+    (row,), warnings = tuned(f"optimizer: {optimizer}, framework: axolotl, sharding: zero-2, layout: {{dp: 8}}")
+    assert "axolotl" not in row["software"]
+    assert row["software"] or any("keeps a copy of the weights in 32 bits" in warning for warning in warnings)
+
+
+def tuned(more: str) -> tuple[Any, Any]:
+    """Allocations and warnings of a small model that is tuned."""
+    text = JOB.format(model="llama-3.2-1b", more=more, allow="h100-sxm-80gb")
+    document = api.solve(parse_scenario(text)).document
+    return document["workloads"][0]["allocations"], document["warnings"]
