@@ -87,6 +87,7 @@ def _command(launch: TrainingLaunch, path: str, before: tuple[str, ...], notes: 
         exports=allocator if launch.job.stack.allocator == "expandable" else (),
         before=(*before, *_DATASETS),
         program=("-m axolotl.cli.train", path),
+        from_hub=True,
         options=(
             *(() if known else (("--base_model", '"$MODEL"'),)),
             ("--datasets", '"$DATASETS"'),

@@ -11,7 +11,7 @@ from planner.export.header import Blank, Target, commented, header_lines
 from planner.export.launch import ExportFile, Launch, Machine, NotExpressible, ServingLaunch, TrainingLaunch
 from planner.export.planned_engine import planned_server
 from planner.export.routing import routing_files
-from planner.export.server import HEALTH, PORT, Meeting, Server, serving
+from planner.export.server import HEALTH, PORT, Meeting, Server, serving, start_s
 from planner.export.skypilot_names import (
     BOUGHT,
     NODES,
@@ -40,7 +40,6 @@ FIND_HEAD = HEAD + """="$(printf '%s\\n' "$SKYPILOT_NODE_IPS" | sed -n 1p)\""""
 TOKEN = "HF_TOKEN"
 PLAIN_DISK_GB = 256  # SkyPilot's own size of a disk
 SYSTEM_DISK_GB = 100  # images and packages beside the weights
-START_S = 1800  # weights are fetched and loaded before a replica answers
 SPOT = ("spot",)
 
 
@@ -95,7 +94,7 @@ def _service(launch: ServingLaunch, server: Server) -> str:
 def _replicas(launch: ServingLaunch) -> Part:
     """The service: as many replicas as planned, or between those of a quiet hour and those of the peak."""
     count = launch.machine.nodes // launch.nodes_per_replica
-    probe = {"path": HEALTH, "initial_delay_seconds": START_S}
+    probe = {"path": HEALTH, "initial_delay_seconds": start_s(launch)}
     if not launch.comes_and_goes:
         return {"readiness_probe": probe, "replicas": count}
     rate = launch.requests_per_s * launch.replicas / count
@@ -185,7 +184,7 @@ def _job(launch: TrainingLaunch) -> str:
         "name": quoting.object_name(launch.stem),
         "num_nodes": nodes,
         "resources": _recovering(resources(launch.machine)),
-        "envs": {blank.name: None for blank in (*command.blanks, *run)},
+        **_asked((*command.blanks, *run), launch.model.hf_id if command.from_hub else ""),
         "run": "\n".join(["set -euo pipefail", *head, *command_lines(launch, command)]) + "\n",
     }
     start = f"start it with: sky jobs launch {launch.stem}.sky.yaml{_options(task)}"

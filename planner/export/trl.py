@@ -74,6 +74,7 @@ def trl_command(launch: TrainingLaunch) -> Command:
         exports=allocator if launch.job.stack.allocator == "expandable" else (),
         before=(_last_checkpoint(folder),),
         program=("-m trl.scripts.sft",),
+        from_hub=True,
         options=(
             ("--model_name_or_path", shell(launch.model.hf_id) if known else '"$MODEL"'),
             *(tuple(shell(word) for word in option) for option in _options(launch)),
