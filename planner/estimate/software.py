@@ -26,6 +26,8 @@ OLD_FAMILIES = ("kepler", "maxwell", "pascal", "volta", "turing")  # which Trans
 _ADAM = ("adamw", "adam")
 _BASES = ("bf16", "fp16", "nf4", "int8")
 PROGRAMS = {"megatron": "torchrun"}  # what a job names, where the format that starts it has another name
+# libraries that a job may name, and what of the table stands on them
+LIBRARIES: Mapping[str, tuple[str, ...]] = MappingProxyType({"jax": ("maxtext",), "tensorflow": ()})
 UNMASTERED = ("adamw-8bit-no-master", "adamw-pure-bf16")  # without a copy of the weights in 32 bits
 PACKED = ("nf4", "int8")  # of bitsandbytes: whole matrices in blocks with scales, which no tensor parallelism cuts
 

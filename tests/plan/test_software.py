@@ -449,3 +449,12 @@ def tuned(more: str) -> tuple[Any, Any]:
     text = JOB.format(model="llama-3.2-1b", more=more, allow="h100-sxm-80gb")
     document = api.solve(parse_scenario(text)).document
     return document["workloads"][0]["allocations"], document["warnings"]
+
+
+@pytest.mark.parametrize(("framework", "told"), [("tensorflow", True), ("jax", True), ("pytorch", False)])
+def test_a_library_that_nothing_is_exported_for_is_told(framework: str, told: bool) -> None:
+    """A job that names TensorFlow was planned as FSDP and launched with torchtitan, without a word."""
+    (row,), warnings = tuned(f"framework: {framework}")
+    assert row["software"]
+    said = f"plan export writes nothing for {framework}, which the job names, but for "
+    assert any(said in warning for warning in warnings) == told
