@@ -150,7 +150,8 @@ def _parallelism(launch: TrainingLaunch, flavor: Flavor) -> Iterator[tuple[str, 
     replicated = layout.sharding == "none"
     yield "data_parallel_replicate_degree", layout.dp if replicated else 1
     yield "data_parallel_shard_degree", 1 if replicated else layout.dp
-    yield "fsdp_reshard_after_forward", "never" if layout.sharding == "zero-2" else "default"
+    policies = {"zero-2": "never", "zero-3": "always" if layout.pp > 1 else "default"}  # whose default is never there
+    yield "fsdp_reshard_after_forward", policies.get(layout.sharding, "default")
     yield "tensor_parallel_degree", layout.tp
     yield "context_parallel_degree", layout.cp
     yield "expert_parallel_degree", layout.ep

@@ -284,14 +284,6 @@ def test_megatron_shards_muon_by_another_name(launches: Read, sharding: str, nam
     assert "Muon overlaps no exchange" in file.text
 
 
-@pytest.mark.parametrize(("sharding", "queues"), [("zero-1", "1"), ("zero-3", "8")])
-def test_megatron_finds_its_queues_on_amd_too(launches: Read, sharding: str, queues: str) -> None:
-    """It asks for one queue beside tensor ranks on every device before Blackwell, AMD's among them, and stopped."""
-    change = changed({"layout": {"sharding": sharding}, "row": {"device": "mi300x"}})
-    (file,) = export("torchrun", [jobs_of(launches("llama", change))[0]]).files
-    assert f"export CUDA_DEVICE_MAX_CONNECTIONS={queues}" in file.text
-
-
 STAGES = {"pp": 5, "dp": 2, "sharding": "none", "global_batch_sequences": 480, "micro_batches": 240}
 TEN = {"count": 5, "devices": 10, "devices_per_shape": 2}
 EXPERTS = {"ep": 8, "sharding": "zero-1"}
