@@ -261,7 +261,10 @@ def programs_of(job: TrainingJob, arch: Architecture, kind: str) -> tuple[str, .
         one = Split(dp=2, tp=1, pp=1, vpp=1, cp=1, ep=1, micro_batches=1, sharding="", recompute=software.recompute[0])
         asked = Asked(job=job, arch=arch, model=arch.name, sequence_length=sequence_length_of(job, arch), layout=one,
                       device="", kind=kind, family="")  # fmt: skip
-        trials = (replace(asked, layout=replace(one, sharding=stage)) for stage in software.stages)
+        kinds = ((stage, recompute) for stage in software.stages for recompute in software.recompute)
+        trials = (
+            replace(asked, layout=replace(one, sharding=stage, recompute=recompute)) for stage, recompute in kinds
+        )
         if any(lack(software.name, trial) is None for trial in trials):
             names.append(software.name)
     return tuple(names)
@@ -429,12 +432,18 @@ def _of_torchtitan(_: Software, asked: Asked) -> Iterator[Lack]:
         yield Lack("torchtitan offloads what is sharded only", "plan with sharding: zero-3")
 
 
+MOVED = ("full",)  # recomputation whose inputs DeepSpeed keeps on the host (cpu_checkpointing of its configuration)
+
+
 def _of_deepspeed(_: Software, asked: Asked) -> Iterator[Lack]:
     job, plain = asked.job, asked.layout.sharding == "none"
     if job.optimizer == "muon" and asked.layout.sharding not in MUON_STAGES["deepspeed"]:
         yield Lack("Muon wants zero-1 to zero-3 in DeepSpeed", "plan with sharding: zero-1")
     if job.optimizer == "adamw-pure-bf16" and plain:
         yield Lack("DeepSpeed keeps 16-bit master weights with ZeRO only", "plan with sharding: zero-1")
+    if "activations" in (job.offload or ()) and asked.layout.recompute not in MOVED:
+        yield Lack("DeepSpeed moves the inputs of layers that it computes again to the host, and nothing else",
+                   "write recompute: full")  # fmt: skip
     if "optimizer" in (job.offload or ()) and plain:
         yield Lack("DeepSpeed offloads an optimizer that ZeRO shards", "plan with sharding: zero-1")
 

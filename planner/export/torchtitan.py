@@ -189,6 +189,8 @@ def _notes(launch: TrainingLaunch) -> Iterator[str]:
     yield "0.2.2 is the last torchtitan that reads job files in TOML"
     if launch.layout.sharding == "zero-2":
         yield "zero-2 is fsdp_reshard_after_forward never: parameters stay whole between forward and backward"
+    if launch.job.offload:
+        yield "enable_cpu_offload keeps weights and gradients on the host, too: steps take longer than planned"
     if launch.job.stack.cross_entropy != "standard":
         yield f"the plan counts on a {launch.job.stack.cross_entropy} loss: turn on compile.enable for the loss"
     arch: Architecture | None = launch.model.arch

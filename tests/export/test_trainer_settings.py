@@ -21,6 +21,13 @@ def test_torchtitan_frees_weights_after_the_forward_pass(launches: Read, pp: int
     assert job_config(launch)["parallelism"]["fsdp_reshard_after_forward"] == policy
 
 
+def test_torchtitan_says_that_it_moves_more_than_the_optimizer(launches: Read) -> None:
+    for offload in ([], ["optimizer"]):
+        (launch,) = jobs_of(launches("llama", changed({"job": {"offload": offload or None}})))
+        config, _ = export("torchtitan", [launch]).files
+        assert ("keeps weights and gradients on the host, too" in config.text) == bool(offload)
+
+
 @pytest.mark.parametrize(("sharding", "queues"), [("zero-1", "1"), ("zero-3", "8")])
 def test_megatron_finds_its_queues_on_amd_too(launches: Read, sharding: str, queues: str) -> None:
     """It asks for one queue beside tensor ranks on every device before Blackwell, AMD's among them, and stopped."""

@@ -247,6 +247,7 @@ REFUSED = [
     ("deepspeed", {"job": {"optimizer": "muon"}, "layout": {"sharding": "none"}}, "Muon wants zero-1"),
     ("deepspeed", {"job": {"optimizer": "adamw-pure-bf16"}, "layout": {"sharding": "none"}}, "16-bit master weights"),
     ("deepspeed", {"job": {"offload": ["optimizer"]}, "layout": {"sharding": "none"}}, "offloads an optimizer"),
+    ("deepspeed", {"job": {"offload": ["activations"]}}, "computes again"),
     ("slurm", {"row": {"device": "tpu-v6e"}}, "TPU"),
     ("slurm", {"row": {"shape": "mig/a100-sxm-80gb-1g.10gb", "device": "a100-sxm-80gb"}}, "slice"),
     ("slurm", {"job": LORA, "layout": {"tp": 2, "dp": 8, "micro_batches": 62}}, "split tensors"),

@@ -458,3 +458,16 @@ def test_a_library_that_nothing_is_exported_for_is_told(framework: str, told: bo
     assert row["software"]
     said = f"plan export writes nothing for {framework}, which the job names, but for "
     assert any(said in warning for warning in warnings) == told
+
+
+@pytest.mark.parametrize(
+    ("more", "recompute"),
+    [("", "full"), (", framework: deepspeed", "full"), (", lora: {rank: 8}", "full"), (", recompute: none", "none")],
+)
+def test_activations_move_to_the_host_where_a_program_moves_them(more: str, recompute: str) -> None:
+    """DeepSpeed moves the inputs of layers that it computes again, and was told nothing where nothing is: the device
+    was to hold what was planned for the host."""
+    text = JOB.format(model="llama-3.1-8b", more=f"offload: activations{more}", allow="h100-sxm-80gb")
+    (row,) = api.solve(parse_scenario(text)).document["workloads"][0]["allocations"]
+    assert row["layout"]["recompute"] == recompute
+    assert ("deepspeed" in row["software"]) == (recompute == "full")
