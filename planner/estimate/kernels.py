@@ -126,7 +126,7 @@ def left_behind(engine: str, family: str) -> bool:
     return OLD_CAPABILITY.get(family, least) < least
 
 
-def not_exported(fleet: ServingFleet, device: Device, *, apart: bool = False) -> str:
+def not_exported(fleet: ServingFleet, device: Device, *, apart: bool = False, shape_devices: int = 1) -> str:
     """Why no command line is written for a fleet's engine on a device; "" where one is, or something else is why.
 
     Parameters
@@ -135,6 +135,8 @@ def not_exported(fleet: ServingFleet, device: Device, *, apart: bool = False) ->
         What is served, and where.
     apart
         Whether replicas that share a machine are to be a server each, as those of mixtures are.
+    shape_devices
+        Most devices of one shape; of TPUs, chips of one slice.
     """
     engine = fleet_engine(fleet)
     if engine == "llama.cpp":
@@ -142,6 +144,11 @@ def not_exported(fleet: ServingFleet, device: Device, *, apart: bool = False) ->
     plugin = PLUGINS.get((engine, device.vendor, device.kind), "")
     if plugin:
         return f"{engine} runs there by {plugin}, a package of its own that plan export writes no command line for"
+    if device.kind == "tpu" and shape_devices > TPU_HOST_CHIPS:
+        return (
+            f"plan export writes for slices of one host alone, and one of {shape_devices} chips has several: {engine} "
+            "needs a Ray cluster of its own there"
+        )
     if device.kind == "tpu" and apart:
         return (
             "plan export gives no server its own chips of a slice, and replicas of a mixture share one; a replica that "

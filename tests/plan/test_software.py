@@ -420,6 +420,15 @@ def test_a_cache_in_nvfp4_stands_where_engines_keep_one() -> None:
     assert api.solve(parse_scenario(measured)).status == "optimal"  # whoever measured it has a build that does
 
 
+@pytest.mark.parametrize(("more", "told"), [("layout: tp16", True), ("layout: tp4", False)])
+def test_slices_of_several_hosts_are_told_to_have_no_launch_file(more: str, told: bool) -> None:
+    """A layout of one's own is planned on any slice, and of large ones no launch file could be written."""
+    text = SERVED.replace("llama-3.1-8b", "llama-3.1-70b").format(more=more + ", weights: int8", allow="tpu-v6e")
+    document = api.solve(parse_scenario(text)).document
+    said = "plan export writes for slices of one host alone"
+    assert any(said in warning for warning in document["warnings"]) == told
+
+
 def test_every_cache_that_is_planned_has_a_word_in_the_launch_file() -> None:
     words = {"vllm": vllm.CACHES, "sglang": sglang.CACHES, "trt-llm": trtllm.CACHES, "llama.cpp": llamacpp.CACHES}
     assert {name: set(found) for name, found in words.items()} == {name: set(ENGINES[name].caches) for name in words}

@@ -212,8 +212,12 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
                 f"{fleet.name} on {name}: {fleet_engine(fleet)} calls its own support of it experimental; try it "
                 f"before you rent, or leave it out: hardware.deny: [{name}]"
             )
-        apart = question.arch.is_moe and any(map(_shares_a_machine, (row for row in rows if row["device"] == name)))
-        if name in devices and (why := not_exported(fleet, devices[name], apart=apart)):
+        mine = [row for row in rows if row["device"] == name]
+        apart, largest = any(map(_shares_a_machine, mine)), max(row["devices_per_shape"] for row in mine)
+        why = name in devices and not_exported(
+            fleet, devices[name], apart=question.arch.is_moe and apart, shape_devices=largest
+        )
+        if why:
             yield f"{fleet.name} on {name}: {why}"
     yield from _held_for_errors(fleet, cast("list[ServingAllocation]", rows))
     yield from _outages(question, rows)
