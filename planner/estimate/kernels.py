@@ -126,7 +126,9 @@ def left_behind(engine: str, family: str) -> bool:
     return OLD_CAPABILITY.get(family, least) < least
 
 
-def not_exported(fleet: ServingFleet, device: Device, *, apart: bool = False, shape_devices: int = 1) -> str:
+def not_exported(
+    fleet: ServingFleet, device: Device, *, apart: bool = False, shape_devices: int = 1, spans: bool = False
+) -> str:
     """Why no command line is written for a fleet's engine on a device; "" where one is, or something else is why.
 
     Parameters
@@ -137,6 +139,8 @@ def not_exported(fleet: ServingFleet, device: Device, *, apart: bool = False, sh
         Whether replicas that share a machine are to be a server each, as those of mixtures are.
     shape_devices
         Most devices of one shape; of TPUs, chips of one slice.
+    spans
+        Whether a replica lies on several shapes.
     """
     engine = fleet_engine(fleet)
     if engine == "llama.cpp":
@@ -144,6 +148,8 @@ def not_exported(fleet: ServingFleet, device: Device, *, apart: bool = False, sh
     plugin = PLUGINS.get((engine, device.vendor, device.kind), "")
     if plugin:
         return f"{engine} runs there by {plugin}, a package of its own that plan export writes no command line for"
+    if engine == "trt-llm" and spans:
+        return "MPI starts TensorRT-LLM's server over several machines, and plan export writes no command line for that"
     if device.kind == "tpu" and shape_devices > TPU_HOST_CHIPS:
         return (
             f"plan export writes for slices of one host alone, and one of {shape_devices} chips has several: {engine} "

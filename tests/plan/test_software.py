@@ -429,6 +429,16 @@ def test_slices_of_several_hosts_are_told_to_have_no_launch_file(more: str, told
     assert any(said in warning for warning in document["warnings"]) == told
 
 
+@pytest.mark.parametrize(("engine", "told"), [("trt-llm", True), ("vllm", False)])
+def test_replicas_of_several_machines_that_no_file_starts_are_told(engine: str, told: bool) -> None:
+    """`plan export trt-llm` refused what was planned for it, and the plan had not said so."""
+    text = SERVED.replace("llama-3.1-8b", "llama-3.1-405b").format(more=f"engine: {engine}", allow="h100-sxm-80gb")
+    document = api.solve(parse_scenario(text)).document
+    (row,) = document["workloads"][0]["allocations"]
+    assert row["devices_per_replica"] > row["devices_per_shape"]
+    assert any("MPI starts TensorRT-LLM's server" in warning for warning in document["warnings"]) == told
+
+
 def test_every_cache_that_is_planned_has_a_word_in_the_launch_file() -> None:
     words = {"vllm": vllm.CACHES, "sglang": sglang.CACHES, "trt-llm": trtllm.CACHES, "llama.cpp": llamacpp.CACHES}
     assert {name: set(found) for name, found in words.items()} == {name: set(ENGINES[name].caches) for name in words}

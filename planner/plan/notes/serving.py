@@ -212,10 +212,11 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
                 f"{fleet.name} on {name}: {fleet_engine(fleet)} calls its own support of it experimental; try it "
                 f"before you rent, or leave it out: hardware.deny: [{name}]"
             )
-        mine = [row for row in rows if row["device"] == name]
+        mine = cast("list[ServingAllocation]", [row for row in rows if row["device"] == name])
         apart, largest = any(map(_shares_a_machine, mine)), max(row["devices_per_shape"] for row in mine)
+        spans = any(row["devices_per_replica"] > row["devices_per_shape"] for row in mine)
         why = name in devices and not_exported(
-            fleet, devices[name], apart=question.arch.is_moe and apart, shape_devices=largest
+            fleet, devices[name], apart=question.arch.is_moe and apart, shape_devices=largest, spans=spans
         )
         if why:
             yield f"{fleet.name} on {name}: {why}"
