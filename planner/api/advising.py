@@ -137,7 +137,8 @@ def _changes(session: Session, document: PlanDocument) -> Iterator[_Change]:
             yield _Change(LISTED_AGAIN_FLEET * session.listed_s, words, setting)
     for workload in sorted(document["workloads"], key=lambda one: -one["cost_microusd"]):
         if workload["kind"] == "serving" and workload["cost_microusd"] >= least:
-            yield from _sizes(workload, SIZED_AGAIN * session.solved_s)
+            fleet = next(one for one in session.scenario.serving if one.name == workload["name"])
+            yield from _sizes(fleet, workload, SIZED_AGAIN * session.solved_s)
 
 
 def _of_8_bits(fleet: ServingFleet) -> str:
@@ -196,11 +197,11 @@ def _committed(session: Session, document: PlanDocument) -> Iterator[_Change]:
         yield _Change(session.solved_s, words, setting, wanted=True)
 
 
-def _sizes(workload: ServingWorkload, takes_s: float) -> Iterator[_Change]:
+def _sizes(fleet: ServingFleet, workload: ServingWorkload, takes_s: float) -> Iterator[_Change]:
     """The targets that replicas are sized by, looser step by step, and the errors for which many of them stand."""
     name = workload["name"]
     rows = workload["allocations"]
-    held = [one for row in rows if (one := held_for_errors(row, rows)) is not None]
+    held = [one for row in rows if (one := held_for_errors(fleet, row, rows)) is not None]
     idle = {one.target for one in held if one.idle}
     points = [row["point"] for row in workload["allocations"] if row["point"]]
     if any((t["at_confidence_s"] or 0) > (t["predicted_s"] or 0) for point in points for t in point["targets"]):

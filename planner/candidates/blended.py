@@ -63,6 +63,7 @@ class Blend:
     """
 
     ask: FleetAsk
+    share: float  # of what fills its slots that may be planned of a replica
     replicas: Replicas
     requests: Requests  # one row: the mix
     memory: ServingMemory  # (n,) with the mix
@@ -76,14 +77,17 @@ class Blend:
 
     @classmethod
     def of(
-        cls, ask: FleetAsk, replicas: Replicas, requests: Requests, memory: ServingMemory, able: Rows, set_of: Rows
-    ) -> Blend:
+        cls, ask: FleetAsk, share: float, replicas: Replicas, requests: Requests, memory: ServingMemory, able: Rows,
+        set_of: Rows,
+    ) -> Blend:  # fmt: skip
         """Bounds of all layouts; 0, exactly, of those that are not `able`; exact where the mix is one class.
 
         Parameters
         ----------
         ask
             What is asked of every replica, its targets among it.
+        share
+            The fleet's target load.
         replicas
             (n,) one of each layout.
         requests
@@ -107,6 +111,7 @@ class Blend:
         exact[able[full[able] > 0]] = one
         return cls(
             ask=ask,
+            share=share,
             replicas=replicas,
             requests=requests,
             memory=memory,
@@ -237,8 +242,9 @@ class Blend:
             known = known.exactly([int(best)])
 
     def best(self) -> Rows:
-        """The layout of each set with the highest rate or bound, an exact one first, then the first."""
-        order = np.lexsort((np.arange(len(self.bound)), ~self.exact, -self.bound))
+        """The layout of each set of which most may be planned, or at most, an exact one first, then the first."""
+        planned = np.minimum(self.bound, self.full * self.share)
+        order = np.lexsort((np.arange(len(self.bound)), ~self.exact, -self.bound, -planned))
         _, first = np.unique(self.set_of[order], return_index=True)
         return np.asarray(order[first], dtype=np.int64)
 

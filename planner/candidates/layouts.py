@@ -209,7 +209,7 @@ def offered(job: TrainingJob, rules: LayoutRules, layout: Layout) -> Layout:
     if named is not None:
         return layout.select(np.flatnonzero(named & ~unadvised(job, rules, layout)))
     if "pp" in dict(rules.pinned):
-        return layout.select(np.flatnonzero(cuts_base(job, layout)))
+        return layout.select(np.flatnonzero(cuts_base(job, layout) & ~unadvised(job, rules, layout)))
     if job.lora is not None:
         return layout.select(np.flatnonzero(adapters_can(job, layout)))
     return layout.select(np.flatnonzero(~unadvised(job, rules, layout)))
@@ -218,7 +218,8 @@ def offered(job: TrainingJob, rules: LayoutRules, layout: Layout) -> Layout:
 def unadvised(job: TrainingJob, rules: LayoutRules, layout: Layout) -> NDArray[np.bool_]:
     """What nobody advises and nobody asks for.
 
-    Gradients or weights shared out under a pipeline: few trainers have both. A short sequence and experts both split on
+    Gradients or weights shared out under a pipeline: few trainers have both, and stages that are fixed alone do not ask
+    for it, but where the job says how it is sharded, or by what software. A short sequence and experts both split on
     few devices: of mixtures of experts only the largest are pre-trained so, and no measured row is (Megatron Bridge's
     starting points of parallelism, read on 2026-11-28: Qwen3 235B alone).
 
@@ -232,9 +233,12 @@ def unadvised(job: TrainingJob, rules: LayoutRules, layout: Layout) -> NDArray[n
         (n,) legal layouts.
     """
     pinned = dict(rules.pinned)
-    if job.lora is not None or "pp" in pinned:
+    asked = "pp" in pinned and (job.framework is not None or set(job.sharding) < set(SHARDING))
+    if job.lora is not None or asked:
         return np.zeros(np.size(layout.pp), dtype=bool)
     found = (np.asarray(layout.pp) > 1) & (np.asarray(layout.sharding) > 1)
+    if "pp" in pinned:
+        return np.asarray(found)
     if rules.sequence_length <= SHORT_TOKENS and not {"cp", "ep"} & pinned.keys():
         both = (np.asarray(layout.cp) > 1) & (np.asarray(layout.ep) > 1)
         found = found | both & (np.asarray(layout.devices) < MANY_DEVICES)

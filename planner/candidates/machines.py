@@ -110,6 +110,9 @@ def refusal_note(
         return f"hardware.owned[{site.owned}]: the carbon of its grid is unknown; write carbon: 380 g/kWh there"
     if reason == "carbon-unknown":
         return f"{site.offer.provider} {site.offer.region}: the carbon of its grid is unknown"
+    if reason == "host-memory-unknown" and site.owned is not None:
+        place = f"hardware.owned[{site.owned}]"
+        return f"{site.shape.id}: the memory of its hosts is unknown; write host_memory: 512 GB, say, in {place}"
     if reason == "host-memory-unknown":
         return f"{site.shape.id}: the memory of its hosts is unknown, and something is offloaded to it"
     return f"{device.id}: its {reason.removesuffix('-unknown')} is unknown"

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from planner.candidates.ledger import Ledger
 from planner.candidates.sellers import demand_sold, is_seller, with_promise
 from planner.carriers import dataclass
-from planner.catalog.load import device_matches, find_shape
+from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Device, Grid, Offer, Provenance, Shape
 from planner.catalog.names import provider_matches
 from planner.catalog.regions import region_matches
 from planner.estimate.bill import Bill, bill_of
 from planner.estimate.market import METERED, is_own_contract
 from planner.estimate.ownership import hourly_of
-from planner.estimate.resolve import inter_node_rate, usable_bytes
+from planner.estimate.resolve import inter_node_rate, owned_shape, usable_bytes
 from planner.scenario.owned import Owned
 from planner.scenario.schema import Hardware, Quota, Scenario, SiteLimit
 from planner.scenario.terms import RENTED
@@ -273,7 +273,7 @@ def _site(offer: Offer, catalog: Catalog, hardware: Hardware) -> Site:
 
 
 def _owned_site(index: int, owned: Owned, catalog: Catalog, hardware: Hardware) -> Site:
-    shape = find_shape(catalog, owned.shape)
+    shape = owned_shape(owned, catalog)
     offer = Offer(
         id=f"owned:{index}:{shape.id}",
         provider=OWNED,

@@ -244,7 +244,8 @@ class _Evaluation:
         kinds = np.unique(np.stack([self.group_of, nodes, replicas, degree], axis=1), axis=0, return_inverse=True)[1]
         for requests, memory, lacks in zip(mixed, memories, missing):
             fits = np.flatnonzero((lacks <= 0) & known)
-            yield Blend.of(self.question.ask, everyone, requests, memory, fits, kinds.reshape(-1))
+            ask, share = self.question.ask, self.question.fleet.target_load
+            yield Blend.of(ask, share, everyone, requests, memory, fits, kinds.reshape(-1))
 
     def _memory(self, index: Rows, requests: Requests) -> ServingMemory:
         ask, arch = self.question.ask, self.question.arch

@@ -44,7 +44,8 @@ def elsewhere_findings(document: PlanDocument, scenario: Scenario, catalog: Cata
         return
     for row, cells in zip(stated, due):
         told = {"unjoined": [], **row}
-        yield from cell_findings("wrong-alternative", f"elsewhere, {cells['seller']}", told, cells)
+        # "dearer" is what is left of a share of about one: of sellers that ask the same but for a fraction, no digit is
+        yield from cell_findings("wrong-alternative", f"elsewhere, {cells['seller']}", told, cells, scale=1.0)
 
 
 def _due(rows: Sequence[Any], scenario: Scenario, catalog: Catalog) -> Iterator[Mapping[str, object]]:

@@ -8,7 +8,7 @@ from planner.catalog.load import find_shape
 from planner.catalog.model import Catalog, Device, Grid, Offer, Provenance, Shape
 from planner.checks.exact import exact_hourly
 from planner.estimate.bill import Bill, bill_of
-from planner.estimate.resolve import inter_node_rate
+from planner.estimate.resolve import inter_node_rate, owned_shape
 from planner.scenario.owned import Owned
 from planner.scenario.schema import Scenario
 from planner.scenario.terms import RESERVING
@@ -82,7 +82,7 @@ def facts_of_offer(identifier: str, scenario: Scenario, catalog: Catalog) -> Off
     owned, grid, drawn_w = _owned_index(identifier, scenario, catalog), None, None
     if owned is not None:
         entry = scenario.hardware.owned[owned]
-        shape = find_shape(catalog, entry.shape)
+        shape = owned_shape(entry, catalog)
         offer = Offer(
             id=identifier,
             provider="owned",

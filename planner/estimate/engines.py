@@ -36,6 +36,7 @@ class EngineRules:
     vendors: tuple[str, ...] = ()  # whose devices it runs on; () = not known to be fewer than all
     but: tuple[tuple[str, str], ...] = ()  # vendors and kinds of devices of theirs on which it does not
     formats: tuple[str, ...] = ()  # of weights that it serves; () = all but files of llama.cpp
+    caches: tuple[str, ...] = ()  # formats that it keeps keys and values in; () = not known to be fewer than all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,24 +52,28 @@ class Limits:
 # Whose devices and which weights: installation pages and lists of quantisations of each project (recalled, 2026-11-23)
 _FILES = ("fp32", "fp16", "bf16", "q4_k_m", "q4_k_s", "q4_0", "q4_1", "q5_0", "q8_0", "mxfp4")
 _PLAIN = ("fp32", "fp16", "bf16", "int8")
+# Of the cache: choices of --kv-cache-dtype of vLLM 0.33.0 and SGLang 0.5.23, of kv_cache_config of trtllm-serve and of
+# --cache-type-k of llama.cpp, as recorded of each; `plan export` has a word for every one of them
+_EIGHT_BITS = ("bf16", "fp16", "fp8", "nvfp4")
+_TYPES = ("fp32", "fp16", "bf16", "int8", "int4", "q8_0", "q5_0", "q4_1", "q4_0")
 _VLLM = "vllm-project/vllm: vllm/engine/arg_utils.py, get_batch_defaults; gpu_memory_utilization"
 ENGINES: Mapping[str, EngineRules] = MappingProxyType(
     {
         rules.name: rules
         for rules in (
             EngineRules(name="vllm", max_num_seqs=256, max_batched_tokens=2048, memory_fraction=0.9,
-                        fraction="of_device", source=_VLLM),
+                        fraction="of_device", source=_VLLM, caches=(*_EIGHT_BITS, "int8", "int4")),
             EngineRules(name="sglang", max_num_seqs=2048, max_batched_tokens=8192, memory_fraction=0.88,
-                        fraction="static", vendors=("nvidia", "amd", "intel", "huawei", "google"),
+                        fraction="static", vendors=("nvidia", "amd", "intel", "huawei", "google"), caches=_EIGHT_BITS,
                         source="sgl-project/sglang: python/sglang/srt/server_args.py (mem_fraction_static)"),
             EngineRules(name="trt-llm", max_num_seqs=2048, max_batched_tokens=8192, memory_fraction=0.9,
-                        fraction="of_free", vendors=("nvidia",),
+                        fraction="of_free", vendors=("nvidia",), caches=_EIGHT_BITS,
                         source="NVIDIA TensorRT-LLM: Tuning Max Batch Size and Max Num Tokens; Memory Usage"),
             EngineRules(name="fastertransformer", max_num_seqs=256, max_batched_tokens=8192, memory_fraction=0.9,
                         fraction="of_free", vendors=("nvidia",), formats=_PLAIN,
                         source="static batches of the size that is asked for; assumed as above"),
             EngineRules(name="llama.cpp", max_num_seqs=256, max_batched_tokens=2048, memory_fraction=0.99,
-                        fraction="local", narrow_sums=True, formats=_FILES,
+                        fraction="local", narrow_sums=True, formats=_FILES, caches=_TYPES,
                         vendors=("nvidia", "amd", "apple", "intel", "huawei"), but=(("intel", "npu"),),
                         source="ggml-org/llama.cpp: common/common.h (n_batch), src/llama-model.cpp (host input); "
                         "README.md, supported backends (SYCL: GPUs of Intel)"),

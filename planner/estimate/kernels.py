@@ -48,6 +48,13 @@ FP8_CAPABILITY: Mapping[str, float] = MappingProxyType({"vllm": 7.5, "sglang": 8
 # which serve them on 8-bit units alone: NVIDIA/TensorRT-LLM:docs/source/features/quantization.md, read on 2026-11-25
 FP8_UNITS_ALONE = frozenset({"trt-llm"})
 
+# on which engines keep a cache in nvfp4: vllm-project/vllm issues 49011 and 47684 (Blackwell of data centres alone, and
+# refused elsewhere), NVIDIA/TensorRT-LLM issue 10241; read on 2026-11-29
+_HBM_BLACKWELL = frozenset({"b200-sxm", "gb200-nvl72", "b300-sxm", "gb300-nvl72"})
+NVFP4_CACHES: Mapping[str, frozenset[str]] = MappingProxyType(
+    {"vllm": _HBM_BLACKWELL, "trt-llm": _HBM_BLACKWELL | {"rtx-pro-6000-server"}}
+)
+
 
 def not_run(fleet: ServingFleet, device: Device, shape_devices: int = 1) -> str:
     """Why a fleet's engine serves nothing on a device, or nothing in its format, and what does; "" where it does.
@@ -64,7 +71,7 @@ def not_run(fleet: ServingFleet, device: Device, shape_devices: int = 1) -> str:
     What a user measured is served, whatever is known here, and of other vendors nothing is known.
     """
     rules = engine_rules(fleet.engine)
-    if rules is None or fleet.tier == "measured" or fleet.throughput_tokens_per_s_per_device is not None:
+    if rules is None or _measured(fleet):
         return ""
     known = {vendor for one in ENGINES.values() for vendor in one.vendors}
     if device.vendor in known and not runs_on(rules, device.vendor, device.kind):
@@ -90,7 +97,27 @@ def not_run(fleet: ServingFleet, device: Device, shape_devices: int = 1) -> str:
     if not _serves(rules, fleet.weights):
         able = [one.name for one in ENGINES.values() if _serves(one, fleet.weights)]
         return f"{device.id}: {rules.name} does not serve weights in {fleet.weights}; {', '.join(able)} may"
+    if lacks := no_cache(fleet):
+        return f"{device.id}: {lacks[0]}"
+    having = NVFP4_CACHES.get(rules.name) if fleet.kv_cache == "nvfp4" else None
+    if having is not None and device.id not in having:
+        return f"{device.id}: {rules.name} keeps a cache in nvfp4 on {', '.join(sorted(having))} alone"
     return ""
+
+
+def no_cache(fleet: ServingFleet) -> tuple[str, str] | None:
+    """That a fleet's engine keeps keys and values in no such format anywhere, and what to write; None where it does."""
+    rules = engine_rules(fleet.engine)
+    if rules is None or _measured(fleet) or not rules.caches or fleet.kv_cache in rules.caches:
+        return None
+    able = [one.name for one in ENGINES.values() if fleet.kv_cache in one.caches]
+    other = f", or engine: {' or '.join(able)}" if able else ""
+    return f"{rules.name} keeps no cache in {fleet.kv_cache}", f"write kv_cache: {' or '.join(rules.caches)}{other}"
+
+
+def _measured(fleet: ServingFleet) -> bool:
+    """Whether its rates are a user's own, who ran it whatever is known here."""
+    return fleet.tier == "measured" or fleet.throughput_tokens_per_s_per_device is not None
 
 
 def left_behind(engine: str, family: str) -> bool:
@@ -99,7 +126,9 @@ def left_behind(engine: str, family: str) -> bool:
     return OLD_CAPABILITY.get(family, least) < least
 
 
-def not_exported(fleet: ServingFleet, device: Device, *, apart: bool = False) -> str:
+def not_exported(
+    fleet: ServingFleet, device: Device, *, apart: bool = False, shape_devices: int = 1, spans: bool = False
+) -> str:
     """Why no command line is written for a fleet's engine on a device; "" where one is, or something else is why.
 
     Parameters
@@ -108,6 +137,10 @@ def not_exported(fleet: ServingFleet, device: Device, *, apart: bool = False) ->
         What is served, and where.
     apart
         Whether replicas that share a machine are to be a server each, as those of mixtures are.
+    shape_devices
+        Most devices of one shape; of TPUs, chips of one slice.
+    spans
+        Whether a replica lies on several shapes.
     """
     engine = fleet_engine(fleet)
     if engine == "llama.cpp":
@@ -115,6 +148,13 @@ def not_exported(fleet: ServingFleet, device: Device, *, apart: bool = False) ->
     plugin = PLUGINS.get((engine, device.vendor, device.kind), "")
     if plugin:
         return f"{engine} runs there by {plugin}, a package of its own that plan export writes no command line for"
+    if engine == "trt-llm" and spans:
+        return "MPI starts TensorRT-LLM's server over several machines, and plan export writes no command line for that"
+    if device.kind == "tpu" and shape_devices > TPU_HOST_CHIPS:
+        return (
+            f"plan export writes for slices of one host alone, and one of {shape_devices} chips has several: {engine} "
+            "needs a Ray cluster of its own there"
+        )
     if device.kind == "tpu" and apart:
         return (
             "plan export gives no server its own chips of a slice, and replicas of a mixture share one; a replica that "
@@ -137,11 +177,7 @@ def _serves(rules: EngineRules, weights: str) -> bool:
 
 def lacks_kernels(fleet: ServingFleet, device: Device) -> bool:
     """Whether a fleet's engine cannot serve its weights on a device; what was measured there can be served."""
-    if (
-        not fleet.weights.startswith("fp8")
-        or fleet.tier == "measured"
-        or fleet.throughput_tokens_per_s_per_device is not None
-    ):
+    if not fleet.weights.startswith("fp8") or _measured(fleet):
         return False
     engine = fleet_engine(fleet)
     if engine in FP8_UNITS_ALONE or (engine in FP8_CAPABILITY and device.vendor == "amd"):

@@ -34,6 +34,11 @@ def equal_chunks(layers: int, stages: int, chunks: int) -> bool:
     return layers % (stages * chunks) == 0 or (layers + ENDS) % (stages * chunks) == 0
 
 
+def shares_nothing(layout: Layout) -> bool:
+    """Whether no weights of any layout lie on two ranks: experts that are spread are shared by tensor ranks, too."""
+    return bool(np.all(layout.dp * layout.cp * np.where(layout.ep > 1, layout.tp, 1) == 1))
+
+
 def expert_tensor_degree(tp: Any, ep: Any) -> Any:
     """Over how many tensor ranks one expert is cut: over none where experts are spread, else over all.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
-from planner.catalog.load import device_matches
+from planner.catalog.load import device_matches, find_shape
 from planner.catalog.model import Catalog, Device, Shape
 from planner.equations.flops import linear_training_flop_per_token
 from planner.equations.memory import usable_memory_bytes
@@ -30,6 +30,7 @@ from planner.estimate.serving import ServingPeaks, serving_peaks
 from planner.estimate.training import training_time
 from planner.estimate.training_spec import TrainingSpec
 from planner.scenario.layout_pin import TRAINING_SIZES
+from planner.scenario.owned import Owned
 from planner.scenario.schema import DEFAULT_ESTIMATOR, Spot, TrainingJob
 
 DEFAULT_SEQUENCE_LENGTH = 4096
@@ -371,6 +372,25 @@ def usable_bytes(device: Device, shape: Shape) -> float:
 
 
 HOST_MEMORY_SHARE = 0.9  # the rest is for the system, data loading and communication
+
+
+def owned_shape(owned: Owned, catalog: Catalog) -> Shape:
+    """The shape of a group of owned machines, with the memory of its hosts where the scenario says it.
+
+    Parameters
+    ----------
+    owned
+        The group.
+    catalog
+        Where its shape is.
+
+    Raises
+    ------
+    InputError
+        The catalog has no such shape.
+    """
+    shape, held = find_shape(catalog, owned.shape), owned.host_memory_bytes
+    return shape if held is None else replace(shape, host_memory_bytes=round(held))
 
 
 def host_bytes_per_device(shape: Shape) -> float | None:

@@ -25,6 +25,10 @@ STAGES = ("none", "zero-1", "zero-2", "zero-3")
 OLD_FAMILIES = ("kepler", "maxwell", "pascal", "volta", "turing")  # which Transformer Engine does not run on
 _ADAM = ("adamw", "adam")
 _BASES = ("bf16", "fp16", "nf4", "int8")
+PROGRAMS = {"megatron": "torchrun"}  # what a job names, where the format that starts it has another name
+# libraries that a job may name, and what of the table stands on them
+LIBRARIES: Mapping[str, tuple[str, ...]] = MappingProxyType({"jax": ("maxtext",), "tensorflow": ()})
+UNMASTERED = ("adamw-8bit-no-master", "adamw-pure-bf16")  # without a copy of the weights in 32 bits
 PACKED = ("nf4", "int8")  # of bitsandbytes: whole matrices in blocks with scales, which no tensor parallelism cuts
 
 
@@ -133,7 +137,7 @@ SOFTWARE: Mapping[str, Software] = MappingProxyType(
                 name="axolotl", program="Axolotl", predicted=("hf",), beside_tensors=(), recompute=("none", "full"),
                 bases=_BASES, precisions=("fp32", "fp16", "bf16"),
                 optimizers=("adamw", "adamw-fsdp", "adamw-deepspeed", "adamw-megatron", "adamw-8bit", "adafactor",
-                            "sgd"),
+                            "sgd", *UNMASTERED),
                 because=(("tensors", "Axolotl splits tensors beside FSDP2 alone, which is not exported"),
                          ("context", "Axolotl's ring attention is not exported")),
             ),
@@ -158,8 +162,11 @@ def lack(name: str, asked: Asked) -> Lack | None:
     asked
         The allocation.
     """
-    software = SOFTWARE[name]
-    return next((found for look in (_common, _by_table, _OWN[name]) for found in look(software, asked)), None)
+    return next(_lacks(name, asked), None)
+
+
+def _lacks(name: str, asked: Asked) -> Iterator[Lack]:
+    return (found for look in (_common, _by_table, _OWN[name]) for found in look(SOFTWARE[name], asked))
 
 
 def able(asked: Asked) -> list[str]:
@@ -185,9 +192,12 @@ def closest(asked: Asked) -> tuple[str, Lack]:
     if not there:  # of Trainium, Gaudi ...: naming one of them would say that it is this one that lacks something
         none = f"{asked.device} is neither GPU nor TPU, and all that it writes for runs on those alone"
         return "", next(_common(next(iter(SOFTWARE.values())), asked), Lack(none))
-    reason = lack(there[0], asked)
-    assert reason is not None
-    return there[0], reason
+    lacks = {name: list(_lacks(name, asked)) for name in there}
+    named = [name for name, found in lacks.items() if len(found) == 1 and found[0].way == _NAME_AXOLOTL]
+    asks = PROGRAMS.get(asked.job.framework or "", asked.job.framework)
+    # the one that is asked for, or one that only has to be, before what would change the job
+    first = next((name for name in (asks, *named, there[0]) if name in lacks), there[0])
+    return first, lacks[first][0]
 
 
 def _foreseen_first(asked: Asked) -> list[str]:
@@ -251,7 +261,10 @@ def programs_of(job: TrainingJob, arch: Architecture, kind: str) -> tuple[str, .
         one = Split(dp=2, tp=1, pp=1, vpp=1, cp=1, ep=1, micro_batches=1, sharding="", recompute=software.recompute[0])
         asked = Asked(job=job, arch=arch, model=arch.name, sequence_length=sequence_length_of(job, arch), layout=one,
                       device="", kind=kind, family="")  # fmt: skip
-        trials = (replace(asked, layout=replace(one, sharding=stage)) for stage in software.stages)
+        kinds = ((stage, recompute) for stage in software.stages for recompute in software.recompute)
+        trials = (
+            replace(asked, layout=replace(one, sharding=stage, recompute=recompute)) for stage, recompute in kinds
+        )
         if any(lack(software.name, trial) is None for trial in trials):
             names.append(software.name)
     return tuple(names)
@@ -321,6 +334,8 @@ def _by_table(software: Software, asked: Asked) -> Iterator[Lack]:
 # Where Muon's states are whole matrices: shared out layer by layer, or gathered by ZeRO
 MUON_STAGES = {"torchrun": ("none", "zero-1"), "deepspeed": ("zero-1", "zero-2", "zero-3")}
 
+GROUPED = ("bf16", "fp8")  # precisions of Megatron-LM's experts: `validate_args` of its arguments.py, commit 000c4ac
+
 
 def _of_megatron(_: Software, asked: Asked) -> Iterator[Lack]:
     job, layout = asked.job, asked.layout
@@ -334,6 +349,8 @@ def _of_megatron(_: Software, asked: Asked) -> Iterator[Lack]:
     if aware and layout.sharding == "none" and layout.dp * layout.cp > 1:
         yield Lack("16-bit moments and an optimizer in host memory want the distributed optimizer",
                    "plan with sharding: zero-1")  # fmt: skip
+    if asked.arch is not None and asked.arch.is_moe and job.precision not in GROUPED:
+        yield Lack("Megatron-LM computes experts, whose products it groups, in bf16 alone", "write precision: bf16")
     if job.optimizer == "muon" and layout.sharding not in MUON_STAGES["torchrun"]:
         yield Lack("Megatron-LM shards Muon's states alone, by layers", "plan with sharding: zero-1")
     if layout.vpp > 1 and layout.micro_batches % layout.pp:
@@ -415,12 +432,18 @@ def _of_torchtitan(_: Software, asked: Asked) -> Iterator[Lack]:
         yield Lack("torchtitan offloads what is sharded only", "plan with sharding: zero-3")
 
 
+MOVED = ("full",)  # recomputation whose inputs DeepSpeed keeps on the host (cpu_checkpointing of its configuration)
+
+
 def _of_deepspeed(_: Software, asked: Asked) -> Iterator[Lack]:
     job, plain = asked.job, asked.layout.sharding == "none"
     if job.optimizer == "muon" and asked.layout.sharding not in MUON_STAGES["deepspeed"]:
         yield Lack("Muon wants zero-1 to zero-3 in DeepSpeed", "plan with sharding: zero-1")
     if job.optimizer == "adamw-pure-bf16" and plain:
         yield Lack("DeepSpeed keeps 16-bit master weights with ZeRO only", "plan with sharding: zero-1")
+    if "activations" in (job.offload or ()) and asked.layout.recompute not in MOVED:
+        yield Lack("DeepSpeed moves the inputs of layers that it computes again to the host, and nothing else",
+                   "write recompute: full")  # fmt: skip
     if "optimizer" in (job.offload or ()) and plain:
         yield Lack("DeepSpeed offloads an optimizer that ZeRO shards", "plan with sharding: zero-1")
 
@@ -431,11 +454,17 @@ def _of_hub(_: Software, asked: Asked) -> Iterator[Lack]:
         yield Lack("only the size of the model is known", "give the scenario a preset or its config.json")
 
 
+_NAME_AXOLOTL = "write framework: axolotl"
+
+
 def _of_axolotl(software: Software, asked: Asked) -> Iterator[Lack]:
     yield from _of_hub(software, asked)
     if asked.job.lora is None and asked.job.framework != "axolotl":
         yield Lack("Axolotl goes on from trained weights, and the scenario does not say that this job does",
-                   "write framework: axolotl")  # fmt: skip
+                   _NAME_AXOLOTL)  # fmt: skip
+    if asked.job.optimizer in UNMASTERED and asked.layout.sharding != "none":
+        yield Lack("ZeRO of DeepSpeed, by which Axolotl shards, keeps a copy of the weights in 32 bits",
+                   "plan with sharding: none, or with optimizer: adamw-8bit")  # fmt: skip
 
 
 SINGLE_SLICES = ("tpu-v2", "tpu-v3")  # Cloud TPU Multislice: v4 and newer (its introduction, read on 2026-11-23)

@@ -12,10 +12,13 @@ from planner.architecture.model import Architecture
 from planner.estimate.frameworks import COUNTS_AS, framework_can, named_framework, planned_framework
 from planner.estimate.layout import Layout
 from planner.estimate.software import (
+    MOVED,
     MUON_STAGES,
     PACKED,
+    PROGRAMS,
     SOFTWARE,
     STAGES,
+    UNMASTERED,
     Software,
     equal_stages,
     experts_take_replicas,
@@ -60,7 +63,8 @@ def named_can(job: TrainingJob, layout: Layout) -> Any:
 
     Of a program that is predicted by a row of its own name, no pipeline unless it has one in its configuration or the
     job fixes `pp`, and no chunks of layers between stages unless it has these: DeepSpeed's pipeline is a class of the
-    user's own model ("Pipeline Parallelism" of its documentation, read on 2026-11-28).
+    user's own model ("Pipeline Parallelism" of its documentation, read on 2026-11-28). Of Muon, and of
+    optimizers without master weights, the stages that the program has them in, unless the job asks for none of these.
 
     Parameters
     ----------
@@ -79,7 +83,9 @@ def named_can(job: TrainingJob, layout: Layout) -> Any:
     elif (software := SOFTWARE.get(name)) is not None:
         staged = bool(software.under_pipeline) or _fixes(job, "pp")
         mask = mask & ((np.asarray(layout.pp) == 1) | staged) & ((np.asarray(layout.vpp) == 1) | software.virtual)
-    return mask & cuts_base(job, layout)
+    if (own := SOFTWARE.get(PROGRAMS.get(name, name))) is not None and set(_kept(own, job)) & set(job.sharding):
+        mask = mask & ((np.asarray(layout.devices) == 1) | _keeps(own, job, layout))
+    return mask & cuts_base(job, layout) & _moves(job, layout)
 
 
 def on_gpus(job: TrainingJob, arch: Architecture, layout: Layout) -> Any:
@@ -104,7 +110,7 @@ def on_gpus(job: TrainingJob, arch: Architecture, layout: Layout) -> Any:
     if not programs or (arch.is_moe and not any(software.experts for software in programs)):
         return None
     masks = [can(one, layout) & _keeps(one, job, layout) & _cuts(one, arch, layout) for one in programs]
-    return np.any(masks, axis=0)
+    return np.any(masks, axis=0) & _moves(job, layout)
 
 
 def _cuts(software: Software, arch: Architecture, layout: Layout) -> Any:
@@ -119,8 +125,22 @@ def _cuts(software: Software, arch: Architecture, layout: Layout) -> Any:
 
 def _keeps(software: Software, job: TrainingJob, layout: Layout) -> Any:
     """Mask of the layouts whose shards a program has with the optimizer of a job: as `_OWN` says it in words."""
-    stages = MUON_STAGES.get(software.name, ()) if job.optimizer == "muon" else STAGES
+    stages = _kept(software, job)
     return np.array([name in stages for name in STAGES])[np.asarray(layout.sharding)]
+
+
+def _moves(job: TrainingJob, layout: Layout) -> Any:
+    """Mask of the layouts whose activations some program moves to the host, if they are to; all where the job asks for
+    none of these: as `_of_deepspeed` says it in words.
+    """
+    free = "activations" not in (job.offload or ()) or not set(MOVED) & set(job.recompute)
+    return np.array([free or name in MOVED for name in ("none", "selective", "full")])[np.asarray(layout.recompute)]
+
+
+def _kept(software: Software, job: TrainingJob) -> tuple[str, ...]:
+    if software.name == "axolotl" and job.optimizer in UNMASTERED:
+        return ("none",)
+    return MUON_STAGES.get(software.name, ()) if job.optimizer == "muon" else STAGES
 
 
 def open_can(job: TrainingJob, arch: Architecture, layout: Layout, kind: str, family: str) -> Any:
@@ -197,7 +217,7 @@ def adapters_can(job: TrainingJob, layout: Layout) -> Any:
         Layouts, as arrays.
     """
     masks = [can(software, layout) for software in SOFTWARE.values() if software.bases]
-    return np.any(masks, axis=0) & cuts_base(job, layout)
+    return np.any(masks, axis=0) & cuts_base(job, layout) & _moves(job, layout)
 
 
 def cuts_base(job: TrainingJob, layout: Layout) -> Any:

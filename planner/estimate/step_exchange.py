@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.equations import pipeline
 from planner.equations import step_time as eq
-from planner.estimate.layout import RECOMPUTE_FULL
+from planner.estimate.layout import RECOMPUTE_FULL, shares_nothing
 from planner.estimate.machine import Group
 from planner.estimate.step_layer import NONE, Context, LayerPass, Values
 from planner.estimate.work import LayerWork
@@ -143,7 +143,7 @@ def data_parallel_s(ctx: Context, volumes_s: Sequence[Values], forward_s: Values
         Compute of one micro-batch on a stage, which hides them.  [s]
     """
     lay, contention = ctx.layout, ctx.constants.contention
-    if np.all(lay.dp * lay.cp == 1):
+    if shares_nothing(lay):
         return NONE
     gather, scatter, reduce, across = volumes_s
     gradients = np.where(lay.sharding == 0, reduce, scatter)
@@ -165,7 +165,7 @@ def _beside(overlap: Any, communication_s: Values, hiding_s: Values, contention:
 def volumes_s(ctx: Context) -> tuple[Values, Values, Values, Values]:
     """Times of gathering weights, scattering and reducing gradients, and reducing across copies."""
     gather = scatter = reduce = across = NONE
-    if np.all(ctx.layout.dp * ctx.layout.cp == 1):
+    if shares_nothing(ctx.layout):
         return gather, scatter, reduce, across
     trained = ctx.stack.trained * np.asarray(ctx.stack.reduce_bytes)
     # a sharded optimizer gathers what it updated; sharded weights are gathered whole, frozen ones too

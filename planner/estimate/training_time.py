@@ -28,7 +28,7 @@ from planner.equations import communication as com
 from planner.equations import flops, pipeline, rules
 from planner.equations import memory as mem
 from planner.equations.activations import EXPERT_IMBALANCE
-from planner.estimate.layout import RECOMPUTE_FULL, RECOMPUTE_SELECTIVE, Layout, expert_tensor_degree
+from planner.estimate.layout import RECOMPUTE_FULL, RECOMPUTE_SELECTIVE, Layout, expert_tensor_degree, shares_nothing
 from planner.estimate.machine import Group, Machine
 from planner.estimate.terms import Terms
 from planner.estimate.training_spec import TrainingSpec
@@ -202,7 +202,7 @@ def _expert_parallel(run: _Run) -> Values:
 
 def _data_parallel(run: _Run) -> Values:
     lay, spec = run.layout, run.spec
-    if np.all(lay.dp * lay.cp * np.where(lay.ep > 1, lay.tp, 1.0) == 1):
+    if shares_nothing(lay):
         return np.zeros(np.shape(run.compute_s))
     recipe = mem.state_recipe(spec.optimizer, spec.precision, spec.framework)
     gather = scatter = reduce = np.asarray(0.0)

@@ -9,12 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from planner.estimate.software import OLD_FAMILIES
+from planner.estimate.software import OLD_FAMILIES, UNMASTERED
 from planner.export import quoting
 from planner.export.header import Blank, Target, commented, header_lines
 from planner.export.launch import ExportFile, Launch, TrainingLaunch
 from planner.export.trainer import Command, run_folder, script
-from planner.export.training import demand_launchable, steps_between_checkpoints, training_notes
+from planner.export.training import (
+    checkpoint_notes,
+    demand_launchable,
+    kept_checkpoints,
+    steps_between_checkpoints,
+    training_notes,
+)
 from planner.export.trl import MODEL, OPTIMIZERS, zero
 
 TARGET = Target(
@@ -81,6 +87,7 @@ def _command(launch: TrainingLaunch, path: str, before: tuple[str, ...], notes: 
         exports=allocator if launch.job.stack.allocator == "expandable" else (),
         before=(*before, *_DATASETS),
         program=("-m axolotl.cli.train", path),
+        from_hub=True,
         options=(
             *(() if known else (("--base_model", '"$MODEL"'),)),
             ("--datasets", '"$DATASETS"'),
@@ -99,7 +106,7 @@ def configuration(launch: TrainingLaunch) -> dict[str, Any]:
         A launch that Axolotl runs.
     """
     job, layout = launch.job, launch.layout
-    save = launch.checkpoint_every_s is not None
+    save, kept = launch.checkpoint_every_s is not None, kept_checkpoints(launch)
     found: dict[str, Any] = {
         **({"base_model": launch.model.hf_id} if launch.model.hf_id else {}),
         **_adapters(launch),
@@ -116,6 +123,7 @@ def configuration(launch: TrainingLaunch) -> dict[str, Any]:
         "gradient_checkpointing": layout.recompute == "full",
         "save_strategy": "steps" if save else "no",
         **({"save_steps": steps_between_checkpoints(launch)} if save else {}),
+        **({"save_total_limit": kept} if save and kept is not None else {}),
         "auto_resume_from_checkpoints": save,
         "val_set_size": 0.0,
         "logging_steps": 10,
@@ -156,7 +164,13 @@ def _attention(launch: TrainingLaunch) -> str:
 
 def _notes(launch: TrainingLaunch) -> Iterator[str]:
     yield from training_notes(launch, "axolotl")
+    yield from checkpoint_notes(launch, behind=False, keeps=True)
     yield "warm-up, weight decay and dropout are Axolotl's own: set those of your recipe"
+    if launch.job.lora is None and launch.layout.sharding == "none" and launch.job.optimizer not in UNMASTERED:
+        yield (
+            "without DeepSpeed Axolotl keeps no copy of the weights in 32 bits beside those in 16: less memory than "
+            "planned, and small updates are rounded away"
+        )
     if launch.job.lora is not None:
         yield "alpha is twice the rank: set that of your recipe"
     if launch.layout.sharding != "none":

@@ -9,7 +9,7 @@ from planner.export import quoting
 from planner.export.header import Blank, Target, header_lines
 from planner.export.launch import ExportFile, Launch, TrainingLaunch
 from planner.export.trainer import Command, run_folder, script
-from planner.export.training import demand_launchable, steps_between_checkpoints, training_notes
+from planner.export.training import checkpoint_notes, demand_launchable, steps_between_checkpoints, training_notes
 
 TARGET = Target(
     name="DeepSpeed",
@@ -141,6 +141,7 @@ def _activations(launch: TrainingLaunch) -> Iterator[tuple[str, Any]]:
 
 def _notes(launch: TrainingLaunch) -> Iterator[str]:
     yield from training_notes(launch, "deepspeed")
+    yield from checkpoint_notes(launch, behind=False, keeps=False)
     yield "the model, its data and options such as --steps are your script's; the learning rate here is a placeholder"
     if launch.job.lora is not None:
         yield f"adapters of rank {launch.job.lora.rank} on a {launch.job.lora.base} base: your script makes them (PEFT)"

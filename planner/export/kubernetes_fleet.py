@@ -6,10 +6,10 @@ from planner.export import engine, quoting
 from planner.export.command import Expand
 from planner.export.header import Blank
 from planner.export.kubernetes_nodes import fabric_notes
-from planner.export.kubernetes_pods import Manifest, container, metadata, pod, probes, settings_notes
+from planner.export.kubernetes_pods import TOKEN_NOTE, Manifest, container, metadata, pod, probes, settings_notes
 from planner.export.launch import ServingLaunch
 from planner.export.planned_engine import planned_server
-from planner.export.server import PORT, Meeting, Server
+from planner.export.server import PORT, Meeting, Server, start_s
 
 MEETING = Meeting(rank=Expand('"$LWS_WORKER_INDEX"'), head=Expand('"$LWS_LEADER_ADDRESS"'))
 SERVER_IMAGE = Blank(name="SERVER_IMAGE", meaning="the container image, which holds the engine")
@@ -47,8 +47,7 @@ def fleet_notes(launch: ServingLaunch, server: Server) -> list[str]:
         )
     if not server.image:
         notes.append(f"put an image with {server.target.name} {server.target.version} in place of {SERVER_IMAGE.name}")
-    if launch.model.hf_id:
-        notes.append("for gated models: kubectl create secret generic hf-token --from-literal=token=...")
+    notes.append(TOKEN_NOTE)
     return notes
 
 
@@ -85,12 +84,11 @@ def _template(launch: ServingLaunch, server: Server, *, leader: bool) -> Manifes
     _, devices = pods_of(launch)
     spans = launch.nodes_per_replica > 1
     lines = ["set -eu", *server.lines(MEETING if spans else None)]
-    token, moves = bool(launch.model.hf_id), launch.role != "whole"
-    own_ip = "VLLM_NIXL_SIDE_CHANNEL_HOST" if moves else ""
+    own_ip = "VLLM_NIXL_SIDE_CHANNEL_HOST" if launch.role != "whole" else ""
     image = server.image or SERVER_IMAGE.name
-    one = container("server", image, lines, server.blanks, stem=launch.stem, token=token, own_ip=own_ip)
+    one = container("server", image, lines, server.blanks, stem=launch.stem, token=True, own_ip=own_ip)
     if leader:
-        one |= probes()
+        one |= probes(start_s(launch))
     spec = {**pod(launch.machine, one, devices=devices), "terminationGracePeriodSeconds": END_S}
     part = "server" if leader else "worker"
     return {"metadata": {"labels": {**_labels(launch), "app.kubernetes.io/component": part}}, "spec": spec}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.export import quoting
 from planner.export.header import Blank
 from planner.export.kubernetes_nodes import fabric_notes
-from planner.export.kubernetes_pods import Manifest, container, metadata, pod, settings_notes
+from planner.export.kubernetes_pods import TOKEN_NOTE, Manifest, container, metadata, pod, settings_notes
 from planner.export.launch import TrainingLaunch
 from planner.export.trainer import PORT, Command, command_lines
 
@@ -31,6 +31,7 @@ def job_notes(launch: TrainingLaunch, command: Command) -> list[str]:
     notes += settings_notes(launch.stem, command.blanks)
     notes.append(f"put an image with {trainer} in place of {IMAGE.name}")
     notes.append("give the pods a volume that all of them see for data and checkpoints: the mounts here are empty")
+    notes.append(TOKEN_NOTE)
     if launch.nodes_per_job > 1:
         notes.append("all pods of a run must start together: queue it with Kueue, Volcano or another gang scheduler")
     notes += fabric_notes(launch.machine, launch.nodes_per_job)
@@ -66,7 +67,7 @@ def _meeting_point(name: str, labels: dict[str, str]) -> Manifest:
 def _job(launch: TrainingLaunch, command: Command, run: int) -> Manifest:
     name, nodes = _name(launch, run), launch.nodes_per_job
     lines = ["set -euo pipefail", *_place(launch, run), *command_lines(launch, command)]
-    one = container("trainer", IMAGE.name, lines, command.blanks, stem=launch.stem)
+    one = container("trainer", IMAGE.name, lines, command.blanks, stem=launch.stem, token=True)
     spec = pod(launch.machine, one, devices=launch.machine.devices_per_node, restart="Never")
     if nodes > 1:
         spec["subdomain"] = name

@@ -128,6 +128,8 @@ def node_notes(machine: Machine) -> list[str]:
     """What of the plan a manifest cannot hold."""
     notes = []
     found = selectors(machine)
+    if machine.shape_kind == "mig":
+        notes.append(f"{resource_name(machine)} is what NVIDIA's device plugin calls a slice with migStrategy: mixed")
     if machine.provider not in MANAGED:
         where = "your own machines" if machine.price_model == "owned" else f"machines rented from {machine.provider}"
         notes.append(f"the cluster is yours to make: {machine.nodes} × {machine.shape_name}, {where}")

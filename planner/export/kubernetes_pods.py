@@ -16,8 +16,9 @@ Manifest = dict[str, Any]  # an object of Kubernetes, whose types are its own
 HOST_SHARE = 0.9  # of a node's processors and memory; the rest is the system's
 SHARED_MEMORY = "16Gi"  # of the processes of one pod among themselves
 GIB = 1024**3
-START_S, PROBE_S = 1800, 10  # weights are fetched and loaded before a server answers
+PROBE_S = 10
 TOKEN_SECRET = "hf-token"
+TOKEN_NOTE = f"for gated models: kubectl create secret generic {TOKEN_SECRET} --from-literal=token=..."
 CACHE = "/cache"  # of models, and of what engines compile
 
 
@@ -117,12 +118,12 @@ def unexpanded(text: str) -> str:
     return re.sub(r"\$+(?=\()|\${2,}", lambda found: found[0] * 2, text)
 
 
-def probes() -> Manifest:
-    """The server's port, and when it counts as started, ready and alive."""
+def probes(start_s: int) -> Manifest:
+    """The server's port, and when it counts as started (in so many seconds at most), ready and alive."""
     asked = {"httpGet": {"path": HEALTH, "port": PORT}, "periodSeconds": PROBE_S}
     return {
         "ports": [{"name": "http", "containerPort": PORT}],
-        "startupProbe": {**asked, "failureThreshold": START_S // PROBE_S},
+        "startupProbe": {**asked, "failureThreshold": -(-start_s // PROBE_S)},
         "readinessProbe": asked,
         "livenessProbe": {**asked, "failureThreshold": 6, "timeoutSeconds": 5},
     }

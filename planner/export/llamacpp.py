@@ -24,7 +24,8 @@ LLAMACPP = Target(
     name="llama.cpp", version="commit 00dc805", read="2026-11-23",
     source="ggml-org/llama.cpp:tools/server/README.md, docs/multi-gpu.md",
 )  # fmt: skip
-CACHES = {"fp32": "f32", "fp16": "f16", "bf16": "bf16", "int8": "q8_0", "int4": "q4_0"}
+CACHES = {"fp32": "f32", "fp16": "f16", "bf16": "bf16", "int8": "q8_0", "int4": "q4_0",
+          **{name: name for name in ("q8_0", "q5_0", "q4_1", "q4_0")}}  # fmt: skip
 BACKENDS = {"nvidia": "CUDA", "amd": "ROCm", "intel": "SYCL", "huawei": "CANN"}  # and numbers: names of its devices
 
 

@@ -13,7 +13,13 @@ from planner.export.header import Blank, Target
 from planner.export.launch import ExportFile, Launch, TrainingLaunch, TrainingLayout
 from planner.export.quoting import shell
 from planner.export.trainer import Command, run_folder, script
-from planner.export.training import demand_launchable, steps_between_checkpoints, training_notes
+from planner.export.training import (
+    demand_launchable,
+    kept_checkpoints,
+    saves_behind,
+    steps_between_checkpoints,
+    training_notes,
+)
 
 TARGET = Target(
     name="MaxText",
@@ -102,6 +108,10 @@ def settings(launch: TrainingLaunch) -> Iterator[tuple[str, object]]:
     yield "enable_dropout", _flag(False)
     yield "enable_checkpointing", _flag(launch.checkpoint_every_s is not None)
     yield "checkpoint_period", steps_between_checkpoints(launch)
+    if saves_behind(launch):
+        yield "async_checkpointing", _flag(True)
+    if (kept := kept_checkpoints(launch)) is not None:
+        yield "max_num_checkpoints_to_keep", kept
     yield "dataset_type", "grain"
     yield "tokenizer_type", "huggingface"
 

@@ -15,7 +15,13 @@ from planner.export.launch import Model, TrainingLaunch, TrainingLayout
 from planner.export.megatron_model import FAMILIES, ROUTING, SIGMOID_ROUTERS, Option, model_options
 from planner.export.quoting import shell
 from planner.export.trainer import Command, run_folder
-from planner.export.training import demand_launchable, steps_between_checkpoints, training_notes
+from planner.export.training import (
+    checkpoint_notes,
+    demand_launchable,
+    saves_behind,
+    steps_between_checkpoints,
+    training_notes,
+)
 
 TARGET = Target(
     name="Megatron-LM",
@@ -46,6 +52,7 @@ _NARROW_BYTES = 2.0  # of a gradient
 # where rows in 8 bits scale blocks of 32; on Hopper they scale whole tensors; Megatron-LM by default does neither
 _MXFP8 = ("b200-sxm", "b300-sxm", "gb200-nvl72", "gb300-nvl72")
 _FSDP = {"zero-2": "optim_grads", "zero-3": "optim_grads_params"}
+_BEHIND = "torch_dist"  # the one format that is written while training goes on (`save_checkpoint`)
 
 
 def megatron_command(launch: TrainingLaunch) -> Command:
@@ -196,27 +203,31 @@ def _run_options(launch: TrainingLaunch) -> Iterator[tuple[str, ...]]:
     yield ("--load", folder)
     yield ("--save-interval", str(steps_between_checkpoints(launch)))
     yield ("--ckpt-format", _checkpoint_format(launch))
+    if saves_behind(launch) and _checkpoint_format(launch) == _BEHIND:
+        yield ("--async-save",)
     yield ("--log-interval", "10")
     yield ("--log-throughput",)
     yield ("--exit-signal-handler",)
 
 
 def _checkpoint_format(launch: TrainingLaunch) -> str:
-    if launch.job.optimizer == "muon" and launch.layout.sharding == "none":
+    if launch.job.optimizer == "muon":  # each rank saves its own states; any other format is refused
         return "torch"
-    return "fsdp_dtensor" if launch.layout.sharding in _FSDP else "torch_dist"
+    return "fsdp_dtensor" if launch.layout.sharding in _FSDP else _BEHIND
 
 
 def _environment(launch: TrainingLaunch) -> Iterator[tuple[str, str]]:
-    """Megatron-LM asks for one queue where it overlaps by order, and refuses that with FSDP; 8 is CUDA's default."""
-    if launch.machine.vendor != "amd":
-        yield ("CUDA_DEVICE_MAX_CONNECTIONS", "8" if launch.layout.sharding in _FSDP else "1")
+    """Megatron-LM asks for one queue where it overlaps by order, of AMD's devices too, and refuses that with FSDP; 8 is
+    CUDA's default.
+    """
+    yield ("CUDA_DEVICE_MAX_CONNECTIONS", "8" if launch.layout.sharding in _FSDP else "1")
     if launch.job.stack.allocator == "expandable":
         yield ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
 
 
 def _notes(launch: TrainingLaunch) -> Iterator[str]:
     yield from training_notes(launch, "torchrun")
+    yield from checkpoint_notes(launch, behind=_checkpoint_format(launch) == _BEHIND, keeps=False)
     yield "learning-rate schedule, dropout and data split are placeholders: set those of your recipe"
     if launch.job.optimizer == "muon":
         yield "Megatron-LM's Muon overlaps no exchange of gradients or weights: steps may take longer than predicted"

@@ -15,6 +15,7 @@ from planner.report.escape import terminal
 
 PORT = 8000
 GROUP_PORT = 29500  # where the nodes of one replica meet
+START_S, FETCHED_BYTES_PER_S = 1800, 250e6  # of small models, and a slow way from the hub to a machine's disk (assumed)
 HEALTH = "/health"  # answers 200 when the engine serves: vLLM and SGLang alike
 MODEL_MEANING = "the weights: a folder, or a repository of the Hugging Face hub"
 # "CUDA C++ Programming Guide", environment variables; ROCm documentation "GPU isolation techniques"; seen 2026-11-24;
@@ -139,6 +140,11 @@ def format_arguments(
     if fleet.weights in online and not launch.model.checkpoint:  # engines refuse to make what is made already
         found.append(("--quantization", online[fleet.weights]))
     return [*found, ("--kv-cache-dtype", cache)]
+
+
+def start_s(launch: ServingLaunch) -> int:
+    """Time that a server may take before it answers: its weights are fetched, in 16 bits, and loaded.  [s]"""
+    return max(START_S, round(2 * launch.model.parameters / FETCHED_BYTES_PER_S))
 
 
 def served_name(launch: ServingLaunch) -> str:

@@ -77,6 +77,13 @@ def how_often(launch: ServingLaunch) -> list[str]:
     each, together = launch.nodes_per_replica, replicas_together(launch)
     per = f"{each} nodes make one replica" if each > 1 else f"{together} replica{'s' * (together > 1)} a node"
     spares = f", {spare} of them spare" if spare else ""
+    if launch.machine.shape_kind == "mig":  # a slice counts as a node
+        slices = f"each of {nodes} slices" if nodes > 1 else "the one slice"
+        own = " and, where they lie on one host, a port of its own" if nodes > 1 else ""
+        return [
+            f"run this for {slices}, {replicas} in all{spares}: CUDA_VISIBLE_DEVICES=MIG-..., as nvidia-smi -L names "
+            f"it, gives a server its slice{own}"
+        ]
     where = f"each of {nodes} nodes" if nodes > 1 else "the one node"
     if launch.on is not None:
         others = ", ".join(launch.on.others) or "other replicas of its own"

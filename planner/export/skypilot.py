@@ -11,15 +11,17 @@ from planner.export.header import Blank, Target, commented, header_lines
 from planner.export.launch import ExportFile, Launch, Machine, NotExpressible, ServingLaunch, TrainingLaunch
 from planner.export.planned_engine import planned_server
 from planner.export.routing import routing_files
-from planner.export.server import HEALTH, PORT, Meeting, Server, serving
+from planner.export.server import HEALTH, PORT, Meeting, Server, serving, start_s
 from planner.export.skypilot_names import (
     BOUGHT,
+    FABRICS,
     NODES,
     OWNED,
     PORTS,
     SPOTS,
     accelerators,
     cloud,
+    fast_network,
     infra,
     instance_type,
     lacks,
@@ -40,7 +42,6 @@ FIND_HEAD = HEAD + """="$(printf '%s\\n' "$SKYPILOT_NODE_IPS" | sed -n 1p)\""""
 TOKEN = "HF_TOKEN"
 PLAIN_DISK_GB = 256  # SkyPilot's own size of a disk
 SYSTEM_DISK_GB = 100  # images and packages beside the weights
-START_S = 1800  # weights are fetched and loaded before a replica answers
 SPOT = ("spot",)
 
 
@@ -80,7 +81,7 @@ def _service(launch: ServingLaunch, server: Server) -> str:
     task = {
         "name": quoting.object_name(launch.stem),
         "num_nodes": each,
-        "resources": {**resources(launch.machine, _serving_disk_gb(launch)), "ports": PORT},
+        "resources": {**resources(launch.machine, _serving_disk_gb(launch)), **_network(launch, each), "ports": PORT},
         "service": _replicas(launch),
         **_asked(server.blanks, launch.model.hf_id),
         **({"setup": f"pip install {quoting.shell(server.package)}\n"} if server.package else {}),
@@ -88,14 +89,15 @@ def _service(launch: ServingLaunch, server: Server) -> str:
     }
     start = f"start it with: sky serve up {launch.stem}.sky.yaml{_options(task)}"
     setup = [] if server.package else [f"the nodes need {server.target.name}: add it as setup: or as image_id:"]
-    notes = [start, server.made_for, *setup, *_place_notes(launch.machine), *_autoscaling_notes(launch), *server.notes]
+    notes = [start, server.made_for, *setup, *_place_notes(launch.machine), *_network_notes(launch, each)]
+    notes += [*_autoscaling_notes(launch), *server.notes]
     return _written(launch, task, server.blanks, notes)
 
 
 def _replicas(launch: ServingLaunch) -> Part:
     """The service: as many replicas as planned, or between those of a quiet hour and those of the peak."""
     count = launch.machine.nodes // launch.nodes_per_replica
-    probe = {"path": HEALTH, "initial_delay_seconds": START_S}
+    probe = {"path": HEALTH, "initial_delay_seconds": start_s(launch)}
     if not launch.comes_and_goes:
         return {"readiness_probe": probe, "replicas": count}
     rate = launch.requests_per_s * launch.replicas / count
@@ -158,6 +160,28 @@ def _place_notes(machine: Machine) -> list[str]:
     return []
 
 
+def _network(launch: Launch, nodes: int) -> Part:
+    """That nodes which work together want their fast network, where SkyPilot brings it up."""
+    wanted = nodes > 1 and launch.machine.network_kind in FABRICS
+    return {"network_tier": "best"} if wanted and fast_network(launch.machine) else {}
+
+
+def _network_notes(launch: Launch, nodes: int) -> list[str]:
+    """What of the network between nodes SkyPilot leaves to do."""
+    fabric = FABRICS.get(launch.machine.network_kind, "")
+    if nodes < 2 or not fabric or cloud(launch.machine) is None:
+        return []
+    if not fast_network(launch.machine):
+        return [
+            f"the plan counts on {fabric} between nodes, which SkyPilot does not bring up on "
+            f"{launch.machine.provider}: an image that does is yours to give (image_id:); without it NCCL takes the "
+            "hosts' Ethernet, far slower"
+        ]
+    aws = cloud(launch.machine) == "aws"
+    one = "one EFA interface of a node is used unless SkyPilot's configuration has aws: {use_internal_ips: true}"
+    return [one] if aws else []
+
+
 def _asked(blanks: tuple[Blank, ...], hf_id: str) -> Part:
     """Variables that must be given at the start; a token where the weights are on the hub."""
     found: Part = {}
@@ -184,13 +208,13 @@ def _job(launch: TrainingLaunch) -> str:
     task = {
         "name": quoting.object_name(launch.stem),
         "num_nodes": nodes,
-        "resources": _recovering(resources(launch.machine)),
-        "envs": {blank.name: None for blank in (*command.blanks, *run)},
+        "resources": _recovering({**resources(launch.machine), **_network(launch, nodes)}),
+        **_asked((*command.blanks, *run), launch.model.hf_id if command.from_hub else ""),
         "run": "\n".join(["set -euo pipefail", *head, *command_lines(launch, command)]) + "\n",
     }
     start = f"start it with: sky jobs launch {launch.stem}.sky.yaml{_options(task)}"
     setup = f"the nodes need {command.target.name} {command.target.version}: add it as setup: or as image_id:"
-    notes = [start, setup, *_place_notes(launch.machine), *command.notes]
+    notes = [start, setup, *_place_notes(launch.machine), *_network_notes(launch, nodes), *command.notes]
     return _written(launch, task, (*command.blanks, *run), notes)
 
 

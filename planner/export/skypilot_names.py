@@ -32,6 +32,13 @@ LACKS: dict[str, tuple[str, ...]] = {
     "runpod": (NODES,),
     "verda": (PORTS, NODES),
 }
+# Where `network_tier: best` brings up the network between nodes: sky/clouds/aws.py (_EFA_INSTANCE_TYPE_PREFIXES),
+# sky/provision/gcp/constants.py and sky/provision/nebius/constants.py in the wheel of 0.14.1, seen 2026-11-29
+FABRICS = {"efa": "EFA", "infiniband": "InfiniBand", "roce": "RoCE", "gpudirect-tcpx": "GPUDirect-TCPX"}
+EFA_PREFIXES = ("g4dn.", "g5.", "g6.", "gr6.", "g6e.", "g7e.", "p4d.", "p4de.", "p5.", "p5e.", "p5en.", "p6-b200.",
+                "p6-b300.")  # fmt: skip
+TCPX_MACHINES = ("a3-edgegpu-8g", "a3-highgpu-8g")
+INFINIBAND_DEVICES, INFINIBAND_COUNT = ("h100-sxm-80gb", "h200-sxm", "b200-sxm", "b300-sxm"), 8  # on Nebius
 
 # accelerators by device, as in skypilot-org/skypilot-catalog, catalogs/v8, seen 2026-11-21
 ACCELERATORS = {
@@ -90,6 +97,16 @@ def lacks(machine: Machine, *wanted: str) -> tuple[str, ...]:
     name = cloud(machine) or ""
     missing = [*LACKS.get(name, ()), *([NODES] if machine.device_kind == "tpu" else [])]  # slices are not joined
     return tuple(one for one in wanted if one in missing)
+
+
+def fast_network(machine: Machine) -> bool:
+    """Whether SkyPilot brings up the network between a machine's nodes when it is asked for the best."""
+    name = cloud(machine)
+    if name == "aws":
+        return machine.shape_name.startswith(EFA_PREFIXES)
+    if name == "gcp":
+        return machine.shape_name in TCPX_MACHINES
+    return name == "nebius" and machine.device in INFINIBAND_DEVICES and machine.devices_per_node == INFINIBAND_COUNT
 
 
 def infra(machine: Machine) -> str | None:

@@ -15,8 +15,11 @@ from planner.export.header import Blank, Target, commented, header_lines
 from planner.export.launch import ExportFile, Launch, TrainingLaunch
 from planner.export.trainer import Command, run_folder, script
 from planner.export.training import (
+    checkpoint_notes,
     demand_launchable,
     expert_tensor_size,
+    kept_checkpoints,
+    saves_behind,
     steps_between_checkpoints,
     training_notes,
 )
@@ -34,6 +37,7 @@ BLANKS = (
     Blank(name="CHECKPOINT_DIR", meaning="folder of checkpoints, seen by all nodes"),
     Blank(name="LEARNING_RATE", meaning="peak learning rate, for example 3e-4"),
 )
+LEAST_KEPT = 2  # the last one may be half-written when the one before it goes
 _OPTIMIZERS = {"adamw": "AdamW", "adamw-fsdp": "AdamW", "adam": "Adam", "adamw-pure-bf16": "AdamW"}
 
 
@@ -109,13 +113,20 @@ def job_config(launch: TrainingLaunch) -> dict[str, Any]:
         "optimizer": {"name": _OPTIMIZERS[launch.job.optimizer]},
         "training": _training(launch),
         "parallelism": dict(_parallelism(launch, flavor)),
-        "checkpoint": {"enable": save, "interval": steps_between_checkpoints(launch)},
+        "checkpoint": {"enable": save, "interval": steps_between_checkpoints(launch), **_checkpoints(launch)},
         "activation_checkpoint": recompute,
     }
     if launch.job.precision == "fp8":
         config["model"]["converters"] = ["quantize.linear.float8"]
         config["quantize"] = {"linear": {"float8": {"recipe_name": "tensorwise"}}}
     return config
+
+
+def _checkpoints(launch: TrainingLaunch) -> dict[str, Any]:
+    """How checkpoints are written and how many stay, where the scenario says so."""
+    kept = kept_checkpoints(launch)
+    written = {"async_mode": "async"} if saves_behind(launch) else {}
+    return written if kept is None or kept < LEAST_KEPT else {**written, "keep_latest_k": kept}
 
 
 def _training(launch: TrainingLaunch) -> dict[str, Any]:
@@ -139,7 +150,8 @@ def _parallelism(launch: TrainingLaunch, flavor: Flavor) -> Iterator[tuple[str, 
     replicated = layout.sharding == "none"
     yield "data_parallel_replicate_degree", layout.dp if replicated else 1
     yield "data_parallel_shard_degree", 1 if replicated else layout.dp
-    yield "fsdp_reshard_after_forward", "never" if layout.sharding == "zero-2" else "default"
+    policies = {"zero-2": "never", "zero-3": "always" if layout.pp > 1 else "default"}  # whose default is never there
+    yield "fsdp_reshard_after_forward", policies.get(layout.sharding, "default")
     yield "tensor_parallel_degree", layout.tp
     yield "context_parallel_degree", layout.cp
     yield "expert_parallel_degree", layout.ep
@@ -173,9 +185,12 @@ def _argument(key: str, value: Any) -> tuple[str, ...]:
 
 def _notes(launch: TrainingLaunch) -> Iterator[str]:
     yield from training_notes(launch, "torchtitan")
+    yield from checkpoint_notes(launch, behind=True, keeps=(kept_checkpoints(launch) or LEAST_KEPT) >= LEAST_KEPT)
     yield "0.2.2 is the last torchtitan that reads job files in TOML"
     if launch.layout.sharding == "zero-2":
         yield "zero-2 is fsdp_reshard_after_forward never: parameters stay whole between forward and backward"
+    if launch.job.offload:
+        yield "enable_cpu_offload keeps weights and gradients on the host, too: steps take longer than planned"
     if launch.job.stack.cross_entropy != "standard":
         yield f"the plan counts on a {launch.job.stack.cross_entropy} loss: turn on compile.enable for the loss"
     arch: Architecture | None = launch.model.arch

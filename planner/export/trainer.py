@@ -27,6 +27,7 @@ class Command:
     before: tuple[str, ...] = ()  # lines of bash that run first
     starter: str = "torchrun"  # python3 where the program finds its neighbours by itself
     options: tuple[tuple[str, ...], ...]  # each with its values: shell words, quoted
+    from_hub: bool = False  # whether it fetches the model's weights by their name on the hub
 
 
 def command_lines(launch: TrainingLaunch, command: Command) -> list[str]:

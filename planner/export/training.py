@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from planner.estimate.layout import expert_tensor_degree
+from planner.estimate.resolve_run import checkpoints_kept, storage_price_usd
 from planner.estimate.software import SOFTWARE, Asked, Split, lack
 from planner.export.launch import NotExpressible, Timing, TrainingLaunch, TrainingLayout, Turn
+from planner.scenario.runs import Failures
 from planner.units import format_duration
 
 WALL_TIME_MARGIN = 1.2  # of a time limit, over the upper end of the predicted finish (interface.md section 6)
@@ -77,6 +79,41 @@ def steps_between_checkpoints(launch: TrainingLaunch) -> int:
     if launch.checkpoint_every_s is None:
         return launch.steps
     return min(max(round(launch.checkpoint_every_s / step_s(launch)), 1), launch.steps)
+
+
+def saves_behind(launch: TrainingLaunch) -> bool:
+    """Whether checkpoints were planned to be written while training goes on."""
+    given = launch.job.failures
+    return launch.checkpoint_every_s is not None and isinstance(given, Failures) and given.checkpoint == "async"
+
+
+def kept_checkpoints(launch: TrainingLaunch) -> int | None:
+    """Checkpoints that the plan keeps in storage, where the scenario speaks of them; else the trainer's own."""
+    given = launch.job.failures
+    said = isinstance(given, Failures) and given.checkpoints_kept is not None
+    return checkpoints_kept(launch.job) if said or storage_price_usd(launch.job) is not None else None
+
+
+def checkpoint_notes(launch: TrainingLaunch, *, behind: bool, keeps: bool) -> Iterator[str]:
+    """What of the plan's checkpoints a trainer has no words for.
+
+    Parameters
+    ----------
+    launch
+        The allocation.
+    behind
+        Whether it writes them while training goes on.
+    keeps
+        Whether it deletes those beyond a number.
+    """
+    if saves_behind(launch) and not behind:
+        yield (
+            "the plan counts on checkpoints that are written while training goes on (failures: {checkpoint: async}); "
+            "this trainer stops for each, so that the run takes longer: plan with checkpoint: sync"
+        )
+    kept = kept_checkpoints(launch)
+    if kept is not None and not keeps and launch.checkpoint_every_s is not None:
+        yield f"the plan keeps {kept} checkpoint{'s' if kept > 1 else ''} in storage: delete older ones yourself"
 
 
 def step_s(launch: TrainingLaunch) -> float:

@@ -10,7 +10,13 @@ from planner.export.header import Blank, Target
 from planner.export.launch import ExportFile, Launch, TrainingLaunch
 from planner.export.quoting import shell
 from planner.export.trainer import Command, run_folder, script
-from planner.export.training import demand_launchable, steps_between_checkpoints, training_notes
+from planner.export.training import (
+    checkpoint_notes,
+    demand_launchable,
+    kept_checkpoints,
+    steps_between_checkpoints,
+    training_notes,
+)
 
 TARGET = Target(
     name="TRL",
@@ -27,7 +33,8 @@ BLANKS = (
 MODEL = Blank(name="MODEL", meaning="the base model: a folder, or a repository of the Hugging Face hub")
 OPTIMIZERS = {
     **dict.fromkeys(("adamw", "adamw-fsdp", "adamw-deepspeed", "adamw-megatron"), "adamw_torch_fused"),
-    "adamw-8bit": "adamw_bnb_8bit",
+    **dict.fromkeys(("adamw-8bit", "adamw-8bit-no-master"), "adamw_bnb_8bit"),
+    "adamw-pure-bf16": "adamw_torch_fused",
     "adafactor": "adafactor",
     "sgd": "sgd",
 }
@@ -67,6 +74,7 @@ def trl_command(launch: TrainingLaunch) -> Command:
         exports=allocator if launch.job.stack.allocator == "expandable" else (),
         before=(_last_checkpoint(folder),),
         program=("-m trl.scripts.sft",),
+        from_hub=True,
         options=(
             ("--model_name_or_path", shell(launch.model.hf_id) if known else '"$MODEL"'),
             *(tuple(shell(word) for word in option) for option in _options(launch)),
@@ -105,6 +113,8 @@ def _options(launch: TrainingLaunch) -> Iterator[tuple[str, ...]]:
     yield ("--save_strategy", "steps" if save else "no")
     if save:
         yield ("--save_steps", str(steps_between_checkpoints(launch)))
+    if save and (kept := kept_checkpoints(launch)) is not None:
+        yield ("--save_total_limit", str(kept))
     yield ("--logging_steps", "10")
     yield ("--report_to", "none")
 
@@ -144,6 +154,7 @@ def zero(launch: TrainingLaunch) -> dict[str, Any]:
 
 def _notes(launch: TrainingLaunch) -> Iterator[str]:
     yield from training_notes(launch, "trl")
+    yield from checkpoint_notes(launch, behind=False, keeps=True)
     yield "alpha is twice the rank, and dropout TRL's own: set those of your recipe"
     if launch.job.lora is not None and launch.job.lora.base in ("nf4", "int8"):
         yield "the base is quantised by bitsandbytes: install it beside TRL and PEFT"

@@ -53,6 +53,7 @@ class ServingQuestion:
     pp: int = 1
     ep: int = 1
     memory_fraction: float = 0.9
+    on_bytes: float = PLENTY_BYTES  # of the one card that is asked about: engines take smaller steps on small ones
 
     def cache_format(self) -> str:
         """Storage of keys and values."""
@@ -72,9 +73,14 @@ class ServingQuestion:
         layout = ReplicaLayout(devices=tp * self.pp, tp=tp, pp=self.pp, ep=self.ep)
         return serving_memory(self.arch, spec, layout, _machine(memory_bytes))
 
+    def needed(self, weights: str) -> dict[str, float]:
+        """Bytes of the fullest device with all requests, part by part, whether it has them or not."""
+        whole = self.memory(weights, PLENTY_BYTES).terms.row(0)
+        return {**whole, "workspace": self.memory(weights, self.on_bytes).terms.row(0)["workspace"]}
+
     def needed_bytes(self, weights: str) -> float:
-        """Bytes of the fullest device with all requests, whatever it has."""
-        return float(self.memory(weights, PLENTY_BYTES).terms.total)
+        """The sum of these."""
+        return sum(self.needed(weights).values())
 
     def fits(self, weights: str, one: Card, **changed: Any) -> bool:
         """Whether all requests fit together."""
@@ -111,6 +117,8 @@ def serving_document(
     if not arch.layers:
         raise UsageError.of("no-layers", f"the cache of {arch.name} is unknown: only its size is given")
     _check_split(question)
+    if len(cards) == 1:
+        question = replace(question, on_bytes=cards[0].capacity_bytes)
     told = [_fit(question, one) for one in cards]
     token_bytes = float(kv_cache_bytes_of_token(arch, question.cache_format(), 1))
     return {
@@ -149,12 +157,11 @@ def _check_split(question: ServingQuestion) -> None:
 
 
 def _column(question: ServingQuestion, weights: str) -> ServingColumn:
-    held = question.memory(weights, PLENTY_BYTES)
     return {
         "name": weights,
         "weights": weights,
         "whole_model_bytes": weight_bytes_of_model(question.arch, weights),
-        "terms_bytes": held.terms.row(0),
+        "terms_bytes": question.needed(weights),
         "total_bytes": question.needed_bytes(weights),
     }
 

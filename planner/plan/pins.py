@@ -15,7 +15,7 @@ from planner.catalog.model import Catalog, Device
 from planner.errors import InputError, Problem
 from planner.estimate.engines import engine_rules
 from planner.estimate.frameworks import named_framework, runs_on
-from planner.estimate.kernels import not_run
+from planner.estimate.kernels import no_cache, not_run
 from planner.estimate.layout import cut_chunks
 from planner.estimate.resolve import sequence_length_of
 from planner.estimate.serving_formats import FORMATS
@@ -115,6 +115,9 @@ def _software_problems(
             yield _both(scenario, path, f"{software.program} is planned for adapters alone", hint, "")
     for index, fleet in enumerate(scenario.serving):
         there = [device for device in allowed if "serving" in device.uses]
+        if (lacks := no_cache(fleet)) is not None:
+            yield _both(scenario, f"serving[{index}].kv_cache", *lacks, "")
+            continue
         reasons = [not_run(fleet, device) for device in there] if fleet.engine else []
         if reasons and all(reasons):
             text = f"{fleet.engine} serves {fleet.name} on none of the devices that are allowed: {reasons[0]}"

@@ -128,6 +128,8 @@ def _note(document: MemoryDocument, name: str) -> str:
         for state in ("weights", "gradients", "optimizer"):
             if state == name:
                 return f"{recipe[state]:g} B/param"
+    if name == "workspace" and len(document["cards"]) != 1:  # of one that is named it is its own
+        return "80 GB and up"
     return {"fragmentation": "of the dynamic part", "kv_cache": "pages filled", "libraries": "workspaces"}.get(name, "")
 
 

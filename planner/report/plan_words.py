@@ -46,8 +46,8 @@ REASONS = {
     "precision": "format not supported",
     "framework": "framework does not run there",
     "power-unknown": "power unknown",
-    "unadvised": "ZeRO-2 and ZeRO-3 under a pipeline, which few trainers allow: pin pp; a short sequence and experts "
-    "both split on few devices: pin cp",
+    "unadvised": "ZeRO-2 and ZeRO-3 under a pipeline, which few trainers allow: pin pp and sharding; a short sequence "
+    "and experts both split on few devices: pin cp",
     "no-program": "no program that trains this model splits it so",
     "dominated": "another way is no worse in anything",
     "slower": "on as many devices another layout is faster",

@@ -13,6 +13,7 @@ from planner.scenario.fields import (
     Money,
     Pattern,
     Price,
+    Size,
     Watts,
     Years,
     parse_date,
@@ -69,6 +70,9 @@ class Owned(Part):
         alias="carbon",
         description="emitted for what the machines draw, the building's overhead included; else as grids.csv has it of "
         "the region",
+    )
+    host_memory_bytes: Size | None = Field(
+        None, alias="host_memory", description="of one shape, which holds what a job offloads; else the catalog's"
     )
     from_date: Date | None = Field(None, alias="from", description="first day that it may be used (wants periods)")
     until_date: Date | None = Field(

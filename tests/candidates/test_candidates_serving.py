@@ -529,3 +529,12 @@ def test_a_seventh_of_an_a100_computes_a_seventh() -> None:
     assert all(found.layout_row(i) == {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1} for i in range(2))
     small, whole = found.requests_per_s
     assert small < whole / 6
+
+
+def test_the_best_layout_of_a_cost_is_that_of_which_most_may_be_planned() -> None:
+    """Replicas that keep a target at more, but fill their slots sooner, stood for those of which more may be planned: a
+    column's bound was below what it carries, and the plan's proof rested on it."""
+    chat = {"name": "c", "model": "deepseek-v3", "weights": "mxfp4", "layout": "pp2", "qpm": 1200, "input_tokens": 1,
+            "output_tokens": {"mean": 300, "p95": 900}, "slo": {"ttft_p95": "2 s"}}  # fmt: skip
+    plan = api.solve(scenario([], [chat], hardware={"allow": ["a100-*"]}))
+    assert [problem.message for problem in api.verify(plan)] == []

@@ -24,11 +24,13 @@ def world(host_gib: int | None = 2048) -> Catalog:
     return catalog(shapes=[shape("north/eight", devices=8, host_memory_bytes=host)])
 
 
+FACTS = {"model": "llama-3.1-8b", "tokens": "200M", "deadline": "60 days", "sequence_length": 4096,
+         "global_batch": "64 sequences", "sharding": ["zero-1", "zero-3"], "recompute": ["none", "full"],
+         "failures": "none"}  # fmt: skip
+
+
 def asked(**changes: Any) -> Scenario:
-    facts = {"model": "llama-3.1-8b", "tokens": "200M", "deadline": "60 days", "sequence_length": 4096,
-             "global_batch": "64 sequences", "sharding": ["zero-1", "zero-3"], "recompute": ["none", "full"],
-             "failures": "none"}  # fmt: skip
-    return scenario([job(**{**facts, **changes})])
+    return scenario([job(**{**FACTS, **changes})])
 
 
 def solved(plan: Scenario, hardware: Catalog) -> Document:
@@ -99,3 +101,19 @@ def test_keys_that_could_not_act_are_refused(key: str, other: dict[str, Any]) ->
     assert [problem.reference for problem in caught.value.problems] == ["conflict"]
     assert caught.value.problems[0].places
     assert key in caught.value.problems[0].hint
+
+
+@pytest.mark.parametrize(("held", "status"), [(None, "infeasible"), ("8 GB", "infeasible"), ("256 GB", "optimal")])
+def test_who_owns_a_machine_says_what_its_hosts_hold(held: str | None, status: str) -> None:
+    """Of no machine that one owns is the host's memory known: whatever is offloaded had no way out there."""
+    there = {"shape": "north/eight", "count": 1, "price": "$1/h", **({"host_memory": held} if held else {})}
+    plan = scenario([job(**FACTS, offload="optimizer")], hardware={"kinds": "owned", "owned": [there]})
+    document = solved(plan, world(None))
+    assert document["status"] == status
+    assert errors(document, world(None)) == []
+    told = "write host_memory: 512 GB, say, in hardware.owned[0]"
+    assert any(told in line["text"] for line in document["named"]) == (held is None)
+    if status == "optimal":
+        document["scenario"]["hardware"]["owned"][0]["host_memory"] = "8 GB"
+        document["sha256"] = digest_of(document)
+        assert [problem.reference for problem in errors(document, world(None))] == ["does-not-fit"]

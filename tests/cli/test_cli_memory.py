@@ -132,6 +132,20 @@ def test_serving_answers_are_the_largest(weights: str) -> None:
     assert not asked.fits(weights, card, concurrency=most + 1)
 
 
+def test_what_fits_on_a_card_is_shown_with_the_workspace_that_it_has(run: Run) -> None:
+    """27.11 GB a device "fit" on 23.2 GB: the table told the workspace of 80 GB beside what fits on 24."""
+    asked = ("llama-3.3-70b", "--serve", "--weights", "int4", "--context", "2300", "--tp", "2")
+    for held in (2, 3):
+        document = ask(run, *asked, "--concurrency", str(held), "--fit", "rtx-3090")
+        (card,), (column,) = document["cards"], document["columns"]
+        assert column["total_bytes"] == pytest.approx(sum(column["terms_bytes"].values()))
+        assert (column["total_bytes"] <= card["usable_bytes"]) == card["columns"]["int4"]["fits"]
+        for way in (document["ways_out"] or {"changes": []})["changes"]:
+            assert (way["total_bytes"] <= card["usable_bytes"]) == bool(way["fits_on"])
+    text = run("memory", *asked, "--concurrency", "3").out
+    assert "80 GB and up" in text
+
+
 def serving_page(asked: serving.ServingQuestion) -> int:
     from planner.estimate.serving import PAGE_TOKENS
 

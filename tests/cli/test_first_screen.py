@@ -439,10 +439,11 @@ def test_weights_that_nobody_chose_are_advised_in_8_bits(
 
 def test_advised_targets_are_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """ "tpot_p95 of 0.15000000000000002 s instead of 0.1 s"."""
-    monkeypatch.setattr(advising, "held_for_errors", lambda row, rows: None)
+    monkeypatch.setattr(advising, "held_for_errors", lambda fleet, row, rows: None)
     point = {"sized_by": "tpot_p95", "targets": []}
-    fleet: Any = {"name": "chat", "allocations": [{"point": point}], "demand": {"targets_s": {"tpot_p95": 0.1}}}
-    said = [(one.words, one.setting) for one in advising._sizes(fleet, 1.0)]
+    served: Any = {"name": "chat", "allocations": [{"point": point}], "demand": {"targets_s": {"tpot_p95": 0.1}}}
+    nothing: Any = None  # of a fleet, which is asked for no number of replicas
+    said = [(one.words, one.setting) for one in advising._sizes(nothing, served, 1.0)]
     assert said == [
         (f"chat: tpot_p95 of {looser} instead of 100 ms", f"serving.chat.slo.tpot_p95={looser}")
         for looser in ("125 ms", "150 ms", "200 ms")

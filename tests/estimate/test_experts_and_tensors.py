@@ -7,15 +7,40 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from planner.architecture.load import load_model
 from planner.catalog.load import load_catalog
-from planner.estimate.layout import expert_tensor_degree
+from planner.estimate.layout import Layout, expert_tensor_degree
+from planner.estimate.resolve import training_machine, training_spec
+from planner.estimate.training import training_time
 from planner.validate.memory import predict_peak_memory
 from planner.validate.rows import shipped_training_rows
 from planner.validate.training import predict_training
+from tests.worlds import job as job_of
+from tests.worlds import scenario
 
 
 def test_experts_are_cut_only_where_they_are_not_spread() -> None:
     assert expert_tensor_degree(np.array([1, 2, 4, 4]), np.array([1, 1, 8, 64])).tolist() == [1, 2, 1, 1]
+
+
+@pytest.mark.parametrize("ep", [2, 4])
+def test_a_layout_takes_as_long_alone_as_beside_others(ep: int) -> None:
+    """Experts that tensor ranks hold twice exchange gradients without data parallelism: alone, they did not, and a plan
+    that was timed beside others was refused by its own check."""
+    catalog, arch = load_catalog(), load_model("qwen3-30b-a3b")
+    (job,) = scenario([job_of(model="qwen3-30b-a3b", layout={"tp": 8})]).training
+    shape = catalog.shapes["onprem/dgx-h100"]
+    device = catalog.devices[shape.device]
+    machine = training_machine(device, shape, job, arch, catalog, 50e9)
+    spec = training_spec(job, arch, device, shape)
+    sizes = {"devices": 16, "dp": 1, "tp": 8, "pp": 2, "vpp": 1, "cp": 1, "ep": ep, "micro_batch": 8, "sharding": 1,
+             "recompute": 2, "global_batch": 64}  # fmt: skip
+    alone = training_time(arch, spec, Layout(**sizes), machine).row(0)
+    pair = {name: np.array([size, size]) for name, size in sizes.items()}
+    pair |= {"dp": np.array([1, 2]), "tp": np.array([8, 4])}
+    beside = training_time(arch, spec, Layout(**pair), machine).row(0)
+    assert alone == pytest.approx(beside)
+    assert alone["data_parallel"] > 0
 
 
 @pytest.mark.parametrize("ep", [8, 16])

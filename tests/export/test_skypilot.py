@@ -287,6 +287,31 @@ def test_levels_of_an_autoscaled_fleet_are_one_launch(launches: Read) -> None:
     assert not plain.comes_and_goes
 
 
+@pytest.mark.parametrize(
+    ("facts", "tier", "note"),
+    [
+        ({"provider": "aws", "shape_name": "p5.48xlarge", "network_kind": "efa"}, "best", "one EFA interface"),
+        ({"provider": "gcp", "shape_name": "a3-highgpu-8g", "network_kind": "gpudirect-tcpx"}, "best", ""),
+        ({"provider": "gcp", "shape_name": "a3-megagpu-8g", "network_kind": "gpudirect-tcpx"}, None, "not bring up"),
+        ({"provider": "nebius", "device": "h100-sxm-80gb", "network_kind": "infiniband"}, "best", ""),
+        ({"provider": "azure", "shape_name": "ND96isr_H100_v5", "network_kind": "infiniband"}, None, "not bring up"),
+        ({"provider": "hyperstack", "network_kind": "ethernet"}, None, ""),
+    ],
+)
+def test_nodes_of_a_job_have_the_network_that_was_planned(
+    launches: Read, schemas: Validators, facts: dict[str, Any], tier: str | None, note: str
+) -> None:
+    """Planned at the rate of EFA and InfiniBand, started on the Ethernet of the hosts."""
+    (launch,) = [one for one in launches("llama") if isinstance(one, TrainingLaunch)]
+    (file,) = skypilot.files(replace(launch, machine=replace(launch.machine, **facts)))
+    task = task_of([file])
+    validate(task, schemas)
+    assert task["num_nodes"] > 1
+    assert task["resources"].get("network_tier") == tier
+    assert ("EFA interface" in file.text or "not bring up" in file.text) == bool(note)
+    assert note in file.text
+
+
 def test_large_models_get_a_disk_for_their_checkpoint(launches: Read) -> None:
     launch = next(launch for launch in launches("llama") if isinstance(launch, ServingLaunch))
     large = replace(launch, model=replace(launch.model, parameters=405 * 10**9))

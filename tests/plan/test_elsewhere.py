@@ -152,6 +152,17 @@ def test_a_forged_comparison_is_found() -> None:
     assert errors({**other, "sha256": digest_of(other)}, known)
 
 
+@pytest.mark.parametrize("more", [-1, 1])
+def test_sellers_that_ask_the_same_but_for_a_fraction(more: int) -> None:
+    """A millionth of a dollar in $160,000: the plan was refused by its own check, for the last digits of a share."""
+    known = world(sold("aws/p5", 1.0), sold("azure/nd", 1.0))
+    prices = {"north": 10**12, "aws": 10**11, "azure": 10**11 + more}
+    dear = [replace(one, price_microusd_per_hour=prices[one.provider]) for one in known.offers]
+    document = solved(replace(known, offers=tuple(dear)))
+    (dearer,) = [row["dearer"] for row in document["elsewhere"] if row["dearer"] is not None]
+    assert 0 < abs(dearer) < 1e-10
+
+
 def test_machines_whose_network_is_unknown_are_told_from_those_that_are_not_sold() -> None:
     """Two machines of one device: azure sells them, but how they are joined is not known; aws sells none."""
     known = world(sold("azure/apart", 1.0, inter_node_bytes_per_s_per_device=None))

@@ -512,6 +512,16 @@ def test_fleets_that_a_calendar_keeps_apart_are_told_what_they_would_share(perio
     assert not any("are there for the error of the prediction" in text for text in document["warnings"])
 
 
+def test_replicas_that_are_asked_for_by_number_are_there_for_no_error() -> None:
+    """Seven replicas that `min_replicas` asks for were said to be there for the error of the prediction."""
+    few = fleet("chat", qpm=1, throughput=None, target_load=0.8, model="llama-3.1-8b", slo={"ttft_p95": "1 s"})
+    said = "are there for the error of the prediction"
+    for asked in ({"min_replicas": 7}, {"spare_replicas": 6}):
+        document = api.solve(scenario([], [few | asked], hardware={"allow": ["l4"]})).document
+        assert sum(row["replicas"] for row in document["workloads"][0]["allocations"]) == 7
+        assert not any(said in text for text in document["warnings"])
+
+
 def test_jobs_alike_are_not_told_more_machines_than_are_owned() -> None:
     """Two on one machine that is owned were the cheapest way, and the next device."""
     machine = {"shape": "dgx-a100-80gb", "count": 1, "price": "$20/h"}

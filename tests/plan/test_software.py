@@ -14,11 +14,13 @@ from planner.candidates.training import TrainingTable
 from planner.catalog.load import load_catalog
 from planner.checks.layout import training_layout_findings
 from planner.errors import InputError
+from planner.estimate.engines import ENGINES
 from planner.estimate.frameworks import planned_framework, software_stage
 from planner.estimate.layout import Layout
 from planner.estimate.software import SOFTWARE, STAGES
 from planner.estimate.software_layouts import adapters_can, can, named_can, on_gpus
 from planner.estimate.training import training_memory
+from planner.export import llamacpp, sglang, trtllm, vllm
 from planner.scenario.load import parse_scenario
 
 HEAD = "schema: plan/v1\nname: named\n"
@@ -363,3 +365,128 @@ def test_a_device_that_no_program_of_export_runs_on_is_told_without_naming_one()
     document = api.solve(parse_scenario(text, file="a.yaml")).document
     (said,) = [one for one in document["warnings"] if "plan export" in one]
     assert said.endswith("trainium1 is neither GPU nor TPU, and all that it writes for runs on those alone")
+
+
+@pytest.mark.parametrize(("more", "stages"), [("", {"none", "zero-1"}), (", sharding: zero-2", {"zero-2"})])
+def test_muon_is_shared_out_as_the_program_that_is_named_does_it(more: str, stages: set[str]) -> None:
+    """Megatron-LM has ZeRO-2, and Muon not in it: the job that named it was planned so, and DeepSpeed's file told."""
+    text = JOB.format(
+        model="llama-3.1-8b", more=f"framework: megatron, optimizer: muon{more}, layout: {{dp: [2, 4, 8], pp: 1}}",
+        allow="b200-sxm",
+    )  # fmt: skip
+    (row,) = api.solve(parse_scenario(text)).document["workloads"][0]["allocations"]
+    assert row["layout"]["sharding"] in stages
+    assert ("torchrun" in row["software"]) == (not more)  # what is asked for is planned all the same
+
+
+@pytest.mark.parametrize("precision", ["fp16", "fp32"])
+def test_experts_that_no_program_multiplies_are_told(precision: str) -> None:
+    """Megatron-LM groups the products of experts in bf16 alone, and stops: its file was written, without a word."""
+    text = JOB.format(model="mixtral-8x7b", more=f"precision: {precision}", allow="h100-sxm-80gb")
+    document = api.solve(parse_scenario(text)).document
+    (row,) = document["workloads"][0]["allocations"]
+    assert row["software"] == []
+    assert any("Megatron-LM computes experts" in warning for warning in document["warnings"])
+
+
+FLEET = "{{name: a, model: llama-3.1-8b, qpm: 6, input_tokens: 500, output_tokens: 100, {more}}}"
+SERVED = HEAD + "serving:\n  - " + FLEET + "\nhardware:\n  allow: [{allow}]\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "says", "way"),
+    [
+        ("kv_cache: q4_0", "vllm keeps no cache in q4_0", "or engine: llama.cpp"),
+        ("kv_cache: fp32", "vllm keeps no cache in fp32", "write kv_cache: bf16"),
+        ("kv_cache: int8, engine: sglang", "sglang keeps no cache in int8", "or engine: vllm or llama.cpp"),
+        ("kv_cache: fp8, engine: llama.cpp, weights: q8_0", "llama.cpp keeps no cache in fp8", "q8_0"),
+    ],
+)
+def test_a_cache_that_an_engine_does_not_keep_is_refused(more: str, says: str, way: str) -> None:
+    """Such fleets were planned, and no launch file could be written; of neither was there a word."""
+    found = problem(SERVED.format(more=more, allow="h100-sxm-80gb"))
+    assert found.message == says
+    assert way in found.hint
+    assert [place.line for place in found.places] == [4]
+
+
+def test_a_cache_in_nvfp4_stands_where_engines_keep_one() -> None:
+    """vLLM refuses it on Hopper and on cards of desks; it was planned, and launched, on the H100."""
+    text = SERVED.format(more="kv_cache: nvfp4", allow="h100-sxm-80gb, rtx-5090, b200-sxm")
+    document = api.solve(parse_scenario(text)).document
+    assert {row["device"] for row in document["workloads"][0]["allocations"]} == {"b200-sxm"}
+    assert any("keeps a cache in nvfp4 on b200-sxm" in line["text"] for line in document["named"])
+    measured = SERVED.format(more="kv_cache: nvfp4, throughput: 2000 tokens/s", allow="h100-sxm-80gb")
+    assert api.solve(parse_scenario(measured)).status == "optimal"  # whoever measured it has a build that does
+
+
+@pytest.mark.parametrize(("more", "told"), [("layout: tp16", True), ("layout: tp4", False)])
+def test_slices_of_several_hosts_are_told_to_have_no_launch_file(more: str, told: bool) -> None:
+    """A layout of one's own is planned on any slice, and of large ones no launch file could be written."""
+    text = SERVED.replace("llama-3.1-8b", "llama-3.1-70b").format(more=more + ", weights: int8", allow="tpu-v6e")
+    document = api.solve(parse_scenario(text)).document
+    said = "plan export writes for slices of one host alone"
+    assert any(said in warning for warning in document["warnings"]) == told
+
+
+@pytest.mark.parametrize(("engine", "told"), [("trt-llm", True), ("vllm", False)])
+def test_replicas_of_several_machines_that_no_file_starts_are_told(engine: str, told: bool) -> None:
+    """`plan export trt-llm` refused what was planned for it, and the plan had not said so."""
+    text = SERVED.replace("llama-3.1-8b", "llama-3.1-405b").format(more=f"engine: {engine}", allow="h100-sxm-80gb")
+    document = api.solve(parse_scenario(text)).document
+    (row,) = document["workloads"][0]["allocations"]
+    assert row["devices_per_replica"] > row["devices_per_shape"]
+    assert any("MPI starts TensorRT-LLM's server" in warning for warning in document["warnings"]) == told
+
+
+def test_every_cache_that_is_planned_has_a_word_in_the_launch_file() -> None:
+    words = {"vllm": vllm.CACHES, "sglang": sglang.CACHES, "trt-llm": trtllm.CACHES, "llama.cpp": llamacpp.CACHES}
+    assert {name: set(found) for name, found in words.items()} == {name: set(ENGINES[name].caches) for name in words}
+
+
+def test_a_program_that_only_has_to_be_named_is_told_before_another_optimizer() -> None:
+    """`adamw-8bit` on one card was answered with torchtitan's lack of it, and with AdamW, which does not fit there."""
+    (row,), warnings = tuned("optimizer: adamw-8bit")
+    assert row["software"] == []
+    assert any("write framework: axolotl" in warning for warning in warnings)
+    (row,), warnings = tuned("optimizer: adamw-8bit, framework: axolotl")
+    assert row["software"] == ["axolotl"]
+
+
+@pytest.mark.parametrize("optimizer", ["adamw-8bit-no-master", "adamw-pure-bf16"])
+def test_axolotl_keeps_no_master_weights_without_deepspeed(optimizer: str) -> None:
+    """No program of `plan export` had 8 bits without master weights, which is what Axolotl's loading in bf16 makes."""
+    (row,), _ = tuned(f"optimizer: {optimizer}, framework: axolotl")
+    assert (row["layout"]["sharding"], row["software"]) == ("none", ["axolotl"])
+    (row,), warnings = tuned(f"optimizer: {optimizer}, framework: axolotl, sharding: zero-2, layout: {{dp: 8}}")
+    assert "axolotl" not in row["software"]
+    assert row["software"] or any("keeps a copy of the weights in 32 bits" in warning for warning in warnings)
+
+
+def tuned(more: str) -> tuple[Any, Any]:
+    """Allocations and warnings of a small model that is tuned."""
+    text = JOB.format(model="llama-3.2-1b", more=more, allow="h100-sxm-80gb")
+    document = api.solve(parse_scenario(text)).document
+    return document["workloads"][0]["allocations"], document["warnings"]
+
+
+@pytest.mark.parametrize(("framework", "told"), [("tensorflow", True), ("jax", True), ("pytorch", False)])
+def test_a_library_that_nothing_is_exported_for_is_told(framework: str, told: bool) -> None:
+    """A job that names TensorFlow was planned as FSDP and launched with torchtitan, without a word."""
+    (row,), warnings = tuned(f"framework: {framework}")
+    assert row["software"]
+    said = f"plan export writes nothing for {framework}, which the job names, but for "
+    assert any(said in warning for warning in warnings) == told
+
+
+@pytest.mark.parametrize(
+    ("more", "recompute"),
+    [("", "full"), (", framework: deepspeed", "full"), (", lora: {rank: 8}", "full"), (", recompute: none", "none")],
+)
+def test_activations_move_to_the_host_where_a_program_moves_them(more: str, recompute: str) -> None:
+    """DeepSpeed moves the inputs of layers that it computes again, and was told nothing where nothing is: the device
+    was to hold what was planned for the host."""
+    text = JOB.format(model="llama-3.1-8b", more=f"offload: activations{more}", allow="h100-sxm-80gb")
+    (row,) = api.solve(parse_scenario(text)).document["workloads"][0]["allocations"]
+    assert row["layout"]["recompute"] == recompute
+    assert ("deepspeed" in row["software"]) == (recompute == "full")

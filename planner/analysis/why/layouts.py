@@ -83,7 +83,7 @@ def _aside(asked: TrainingJob | ServingFleet, found: Sequence[LayoutPlan | None]
         layouts = [cast("TrainingAllocation", row)["layout"] for row in cheaper[0]["rows"]]
         stages = {one["sharding"] for one in layouts if one["pp"] > 1} & {"zero-2", "zero-3"}
         if stages:
-            return f"{stages.pop()} under a pipeline, which few trainers allow: pin pp"
+            return f"{stages.pop()} under a pipeline, which few trainers allow: pin pp and sharding"
     return "layouts of this kind are tried only where layout names them"
 
 

@@ -29,7 +29,7 @@ from planner.estimate.resolve import (
     strange_network,
 )
 from planner.estimate.serving import TEXTBOOK
-from planner.estimate.software import SOFTWARE, asked_on, closest
+from planner.estimate.software import LIBRARIES, SOFTWARE, asked_on, closest
 from planner.estimate.training import activations_known
 from planner.estimate.training_memory import FRAGMENTATION_SHARE
 from planner.plan.notes.calendar import bought_facts, bought_warnings, calendar_assumptions, short_terms
@@ -287,7 +287,10 @@ def _lost_together(workloads: Sequence[Workload]) -> Iterator[str]:
 def _unlaunched(candidates: Candidates, workload: TrainingWorkload, row: TrainingAllocation) -> Iterator[str]:
     """That no program of the table runs a row, why, and what of the scenario to change."""
     question = candidates.questions[workload["name"]]
-    if row["software"] or not isinstance(question, TrainingQuestion):
+    if not isinstance(question, TrainingQuestion):
+        return
+    if row["software"]:
+        yield from _of_other_software(workload["name"], question.job.framework, row["software"])
         return
     device, shape = candidates.catalog.devices[row["device"]], candidates.catalog.shapes[row["shape"]]
     nodes, mixed = row["count"] // row["jobs"], "mix" in row
@@ -297,6 +300,14 @@ def _unlaunched(candidates: Candidates, workload: TrainingWorkload, row: Trainin
     because = f"{reason}; {way}" if way else reason
     of = "" if mixed or not name or SOFTWARE[name].program in reason else f"{SOFTWARE[name].program}: "
     yield f"{workload['name']}{where}: no program that plan export writes for runs it as planned: {of}{because}"
+
+
+def _of_other_software(name: str, framework: str | None, software: Sequence[str]) -> Iterator[str]:
+    """That plan export writes for none of what a job names, and what it writes for in its place."""
+    own = LIBRARIES.get(framework or "")
+    if own is not None and not set(own) & set(software):
+        programs = ", ".join(SOFTWARE[one].program for one in software)
+        yield f"{name}: plan export writes nothing for {framework}, which the job names, but for {programs}"
 
 
 def _usual_batch(question: TrainingQuestion) -> str:

@@ -88,18 +88,21 @@ class Held(NamedTuple):
     idle: bool  # less than one request at a time in each
 
 
-def held_for_errors(row: ServingAllocation, rows: Sequence[ServingAllocation]) -> Held | None:
+def held_for_errors(fleet: ServingFleet, row: ServingAllocation, rows: Sequence[ServingAllocation]) -> Held | None:
     """Whether the replicas of a row are many for what the prediction of a target may be off by.
 
     Parameters
     ----------
+    fleet
+        What it asks for by number, spares or the fewest, is there for no error.
     row
-        Of a fleet.
+        Of the fleet.
     rows
         All of the fleet: what stands beside it at its time counts, however small each is.
     """
     point, beside = row["point"], _beside(row, rows)
-    if not point or sum(one["replicas"] for one in beside) < FEW_REPLICAS:
+    replicas = sum(one["replicas"] for one in beside)
+    if not point or replicas - fleet.spare_replicas < FEW_REPLICAS or replicas <= fleet.min_replicas:
         return None
     if sum(one["count"] for one in beside) == 1:
         return None  # one node is the least, and is filled with replicas
@@ -120,7 +123,7 @@ def _beside(row: ServingAllocation, rows: Sequence[ServingAllocation]) -> list[S
 
 def _held_for_errors(fleet: ServingFleet, rows: Sequence[ServingAllocation]) -> Iterator[str]:
     """What much of a fleet stands there for, where that is the error of the prediction; told of its largest row."""
-    some = ((row, held_for_errors(row, rows)) for row in sorted(rows, key=lambda one: -one["replicas"]))
+    some = ((row, held_for_errors(fleet, row, rows)) for row in sorted(rows, key=lambda one: -one["replicas"]))
     row, held = next(((row, held) for row, held in some if held is not None), (None, None))
     if row is not None and held is not None and row["point"]:
         count = sum(one["replicas"] for one in _beside(row, rows))
@@ -209,8 +212,13 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
                 f"{fleet.name} on {name}: {fleet_engine(fleet)} calls its own support of it experimental; try it "
                 f"before you rent, or leave it out: hardware.deny: [{name}]"
             )
-        apart = question.arch.is_moe and any(map(_shares_a_machine, (row for row in rows if row["device"] == name)))
-        if name in devices and (why := not_exported(fleet, devices[name], apart=apart)):
+        mine = cast("list[ServingAllocation]", [row for row in rows if row["device"] == name])
+        apart, largest = any(map(_shares_a_machine, mine)), max(row["devices_per_shape"] for row in mine)
+        spans = any(row["devices_per_replica"] > row["devices_per_shape"] for row in mine)
+        why = name in devices and not_exported(
+            fleet, devices[name], apart=question.arch.is_moe and apart, shape_devices=largest, spans=spans
+        )
+        if why:
             yield f"{fleet.name} on {name}: {why}"
     yield from _held_for_errors(fleet, cast("list[ServingAllocation]", rows))
     yield from _outages(question, rows)
