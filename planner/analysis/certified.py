@@ -41,6 +41,7 @@ from planner.plan.certificate import (
     least_of_task,
     parts_of,
     priced_weights,
+    prices_alone,
     settled,
 )
 from planner.plan.proof import SHOWN, digest_of_witness, gap_of, reaches
@@ -162,12 +163,7 @@ def _choices(
         own = {**own, "requests": list(_best_parts(candidates, solution, own, some))}
         if not reaches(value, bound_at(candidates, own, value, some)):
             own = _finer(candidates, solution, own, plain, some)
-        yield {
-            "providers": list(some),
-            "criterion": priced["criterion"],
-            "rows": own["rows"],
-            "requests": own["requests"],
-        }
+        yield {**prices_alone(own), "providers": list(some), "criterion": priced["criterion"]}
 
 
 def _shown(

@@ -8,7 +8,7 @@ plan and held against the certificate. No solver is asked.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -23,13 +23,14 @@ from planner.plan.certificate import (
     bound_of_choices,
     bound_of_earlier,
     certified_bound,
+    prices_alone,
     settled,
 )
 from planner.plan.cover import UNMET
 from planner.plan.proof import SHOWN, WITH_PLAN, digest_of_witness, gap_of, reaches, slack, tie_share_of
 
 if TYPE_CHECKING:
-    from planner.plan.model.others import Certificate, FleetPrices, Prices, Selection
+    from planner.plan.model.others import Certificate, Choice, FleetPrices, Prices, Selection
     from planner.plan.model.plan import PlanDocument, Summary
 
 CLOSE = 1e-9  # relative, of times; carbon is summed from floats: 1e-6
@@ -148,17 +149,12 @@ def _of_plan(document: Mapping[str, Any], candidates: Candidates, certificate: C
             problems=problems_of(findings),
         )
     findings += [*_selection(document, certificate, selected, candidates), *_witness(certificate)]
-    prices: Prices = {"rows": certificate["rows"], "requests": certificate["requests"]}
-    if "spots" in certificate:
-        prices["spots"] = certificate["spots"]
-    value = certificate["value"]
-    priced: Selection = {**selected, **prices}
-    bound = certified_bound(settled(candidates, priced, known=True), priced, value)
+    value, choices = certificate["value"], certificate.get("choices", [])
+    priced: Selection = {**selected, **prices_alone(certificate)}
+    bound = _proven(candidates, priced, choices, value, share)
     open_rates = bool(candidates.whole.bounded.any())
     if open_rates and bound < certificate["bound"] - slack(value):
-        bound = max(bound, certified_bound(all_settled(candidates), priced, value))
-    if not reaches(value, bound, share):
-        bound = max(bound, bound_of_choices(candidates, priced, certificate.get("choices", []), value))
+        bound = max(bound, _proven(all_settled(candidates), priced, choices, value, share))
     findings += _figures(certificate, value, bound, share, open_rates=open_rates)
     latest_s, earlier = selected["latest_s"], certificate["earlier"]
     earliest = latest_s is None or (earlier is not None and bound_of_earlier(candidates, earlier, latest_s) > 0)
@@ -174,6 +170,12 @@ def _of_plan(document: Mapping[str, Any], candidates: Candidates, certificate: C
         columns=columns,
         problems=problems_of(findings),
     )
+
+
+def _proven(candidates: Candidates, priced: Selection, choices: Sequence[Choice], value: int, share: float) -> int:
+    """What prices prove of all plans, or, where that falls short of a value, of those at each choice of providers."""
+    bound = certified_bound(settled(candidates, priced, known=True), priced, value)
+    return bound if reaches(value, bound, share) else max(bound, bound_of_choices(candidates, priced, choices, value))
 
 
 def _falls_short(gap: float, earliest: bool, wrong: bool) -> str:

@@ -58,8 +58,7 @@ def batch_bounds(job: TrainingJob, arch: Architecture, sequence_length: int) -> 
     """
     batch, most = job.global_batch, sequences_of(job, sequence_length)
     if batch is None:
-        tokens = min(MOST_BATCH_TOKENS, batch_tokens_advised(job, arch))
-        low = high = float(ADAPTER_BATCH_SEQUENCES) if job.lora else tokens / sequence_length
+        low = high = float(ADAPTER_BATCH_SEQUENCES) if job.lora else batch_tokens_assumed(job, arch) / sequence_length
     elif batch.min_sequences is not None and batch.max_sequences is not None:
         low, high = batch.min_sequences, batch.max_sequences
     else:
@@ -71,6 +70,11 @@ def batch_tokens_advised(job: TrainingJob, arch: Architecture) -> float:
     """The global batch that suits the compute of a job, to two digits.  [tokens]"""
     flop_count = linear_training_flop_per_token(arch.active_parameters) * job.tokens * job.epochs
     return float(f"{float(batch_tokens_of_compute(flop_count)):.1e}")
+
+
+def batch_tokens_assumed(job: TrainingJob, arch: Architecture) -> float:
+    """The global batch of a job that trains all weights and says none.  [tokens]"""
+    return min(MOST_BATCH_TOKENS, batch_tokens_advised(job, arch))
 
 
 def sequences_of(job: TrainingJob, sequence_length: int) -> float:

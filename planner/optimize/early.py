@@ -90,7 +90,9 @@ def _become(streams: tuple[int, int, int], folder: Path, work: Callable[[], None
         os.setsid()
         for number, own in enumerate(streams):
             os.dup2(own, number)
-        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        for number in [int(one.name) for one in Path("/proc/self/fd").iterdir() if int(one.name) > 2]:
+            with contextlib.suppress(OSError):  # that of the listing itself
+                os.close(number)
         os.environ.update(child.places(folder))
         tempfile.tempdir = None
         os.chdir(folder)

@@ -142,10 +142,15 @@ def bound_of_choices(candidates: Candidates, certificate: Selection, choices: Se
 
 def at_choice(certificate: Selection, choice: Choice) -> Selection:
     """A certificate with the prices of one choice in place of its own."""
-    prices: Prices = {"rows": choice["rows"], "requests": choice["requests"]}
-    if "spots" in choice:
-        prices["spots"] = choice["spots"]
-    return {"criterion": choice["criterion"], "latest_s": certificate["latest_s"], **prices}
+    return {"criterion": choice["criterion"], "latest_s": certificate["latest_s"], **prices_alone(choice)}
+
+
+def prices_alone(witness: Prices) -> Prices:
+    """The prices of a certificate or of a choice, without what they are of."""
+    prices: Prices = {"rows": witness["rows"], "requests": witness["requests"]}
+    if "spots" in witness:
+        prices["spots"] = witness["spots"]
+    return prices
 
 
 def bound_at(candidates: Candidates, certificate: Selection, upto: int, among: Collection[int]) -> int:

@@ -23,8 +23,8 @@ from planner.estimate.bill import Bill, bill_of
 from planner.estimate.frameworks import planned_framework, software_stage
 from planner.estimate.resolve import (
     ADAPTER_BATCH_SEQUENCES,
-    MOST_BATCH_TOKENS,
     batch_tokens_advised,
+    batch_tokens_assumed,
     framework_of,
     strange_network,
 )
@@ -313,13 +313,12 @@ def _of_other_software(name: str, framework: str | None, software: Sequence[str]
 def _usual_batch(question: TrainingQuestion) -> str:
     """What a step takes where the scenario does not say."""
     job, sequences = question.job, question.rules.batches[0]
-    advised = batch_tokens_advised(job, question.arch)
-    tokens = min(MOST_BATCH_TOKENS, advised)
+    advised, tokens = batch_tokens_advised(job, question.arch), batch_tokens_assumed(job, question.arch)
     if sequences < (ADAPTER_BATCH_SEQUENCES if job.lora else tokens / question.spec.sequence_length):
         return f"global batch {sequences:g} sequences, all that there are"
     if job.lora:
         return f"global batch {sequences:g} sequences (GPT-3 in the LoRA paper, arXiv:2106.09685, D.4)"
-    law = "as" if tokens < MOST_BATCH_TOKENS else f"{advised / 1e6:g} M"
+    law = "as" if tokens == advised else f"{advised / 1e6:g} M"
     return (
         f"global batch {tokens / 1e6:g} M tokens ({law} DeepSeek's law advises for so much compute, arXiv:2401.02954)"
     )
