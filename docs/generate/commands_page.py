@@ -8,10 +8,9 @@ from typing import Any
 
 import typer
 from markup import link, table
-from typer.main import get_command
 
 from planner.cli.layout import COMMAND_GROUPS, OPTION_GROUPS, OTHER_COMMANDS, OWN
-from planner.cli.main import app
+from planner.cli.main import command
 
 HEAD = """\
 # Commands
@@ -52,7 +51,7 @@ Leaf = tuple[list[str], Any, Any]  # the words of a command, the command, its co
 
 def commands_page() -> dict[str, str]:
     """Path below docs/ -> text."""
-    root = get_command(app)
+    root = command()
     order = [name for names in COMMAND_GROUPS.values() for name in names]
     found = list(_leaves(root, typer.Context(root, info_name="plan")))
     found.sort(key=lambda leaf: order.index(leaf[0][1]) if leaf[0][1] in order else len(order))

@@ -4,45 +4,20 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import copy
 import gc
 import os
 import signal
 import sys
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
 
 from planner import __version__
-from planner.cli import (
-    calibrate,
-    candidates,
-    catalog,
-    clock,
-    compare,
-    explain,
-    export,
-    frontier,
-    help,
-    init,
-    live,
-    memory,
-    models,
-    read,
-    report,
-    reserve,
-    scenarios,
-    schema,
-    solve,
-    streams,
-    sweep,
-    traffic,
-    validate,
-    verify,
-)
+from planner.cli import clock, streams
 from planner.cli.frame import Frame, guarded, usage
 from planner.cli.layout import Group
 from planner.cli.shortage import shortage_of
@@ -55,17 +30,37 @@ Exit codes:
   6 no plan, 7 too dear (compare), 8 not written, 9 verified, not proven
 """
 _COMPLETION = {"--show-completion", "--install-completion"}
-app = typer.Typer(
-    name="plan",
-    cls=Group,
-    help="Which accelerators to rent for LLM training and serving, how to split each model, and what it costs.",
-    epilog="\b\nStart here:\n" + "".join(f"  {line}\n" for line in _START) + _CODES,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    no_args_is_help=False,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["--help", "-h"]},
+ROOMS = (  # a module for each command or group of commands, in the order of the help
+    *("init", "solve", "explain", "live", "report", "compare", "export", "frontier", "sweep", "reserve"),
+    *("candidates", "memory", "traffic", "verify", "validate", "calibrate", "catalog", "models", "read", "scenarios"),
+    *("schema", "help"),
 )
+
+
+@cache
+def app_of(*rooms: str) -> typer.Typer:
+    """The application with some of its commands, whose modules alone are imported.
+
+    Parameters
+    ----------
+    rooms
+        Of `ROOMS`, in that order.
+    """
+    app = typer.Typer(
+        name="plan",
+        cls=Group,
+        help="Which accelerators to rent for LLM training and serving, how to split each model, and what it costs.",
+        epilog="\b\nStart here:\n" + "".join(f"  {line}\n" for line in _START) + _CODES,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        no_args_is_help=False,
+        invoke_without_command=True,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+    app.callback()(plan)
+    for room in rooms:
+        import_module(f"planner.cli.{room}").register(app)
+    return app
 
 
 def _version(asked: bool) -> None:
@@ -74,7 +69,6 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def plan(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
@@ -93,33 +87,6 @@ def _show_next_steps(context: typer.Context) -> None:
         Frame().emit(next_steps(commands))
 
 
-for room in (
-    init,
-    solve,
-    explain,
-    live,
-    report,
-    compare,
-    export,
-    frontier,
-    sweep,
-    reserve,
-    candidates,
-    memory,
-    traffic,
-    verify,
-    validate,
-    calibrate,
-    catalog,
-    models,
-    read,
-    scenarios,
-    schema,
-    help,
-):
-    room.register(app)
-
-
 @cache
 def command(word: str = "") -> Callable[..., Any]:
     """The commands with their options, read from the signatures of their functions once in a process.
@@ -129,10 +96,7 @@ def command(word: str = "") -> Callable[..., Any]:
     word
         The only command to read; all of them where it is none, or `help`, which is asked about all.
     """
-    alone = copy.copy(app)
-    alone.registered_commands = [one for one in app.registered_commands if one.name == word != "help"]
-    alone.registered_groups = [one for one in app.registered_groups if one.name == word]
-    return get_command(alone if alone.registered_commands or alone.registered_groups else app)
+    return get_command(app_of(*((word,) if word in ROOMS and word != "help" else ROOMS)))
 
 
 def main(began_s: float | None = None) -> None:

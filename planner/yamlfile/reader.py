@@ -78,7 +78,8 @@ def parse_yaml(
     return Document(root, file)
 
 
-_FORBIDDEN = re.compile(
+_FORBIDDEN_ASCII = re.compile("[^\t\n\r\x20-\x7e]")
+_FORBIDDEN = (  # compiled where it is needed: a few milliseconds, in which most files are read
     "[^\t\n\r\x20-\x7e\x85\xa0-\u2027\u202f-\u2065\u2070-\ud7ff\ue000-\ufefe\uff00-\ufff8\ufffc\ufffd\U00010000-\U000dffff]"
 )
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufff9-\ufffb]")
@@ -87,7 +88,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud
 def _check_text(text: str, source: Source) -> None:
     if len(text) > MAX_BYTES:
         raise _limit(source.place(0, 0), f"more than {MAX_BYTES:,} bytes")
-    match = _FORBIDDEN.search(text)
+    match = _FORBIDDEN_ASCII.search(text) if text.isascii() else re.search(_FORBIDDEN, text)
     if match:
         before = LINE_ENDS.split(text[: match.start()])
         message = f"the character U+{ord(match.group()):04X} may not stand in a YAML file"

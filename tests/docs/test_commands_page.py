@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from typer.main import get_command
-
 from planner.cli.layout import COMMAND_GROUPS
-from planner.cli.main import app
+from planner.cli.main import command
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
 
 
 def test_every_command_has_a_section_with_two_examples() -> None:
     sections = dict(zip(*[iter(re.split(r"^## (plan .*)$", PAGE, flags=re.MULTILINE)[1:])] * 2, strict=True))
-    top = getattr(get_command(app), "commands", {})
+    top = getattr(command(), "commands", {})
     assert {name.split()[1] for name in sections} == set(top)
     for name, text in sections.items():
         examples = text.split("```sh\n")[1].split("```")[0].splitlines()
@@ -25,7 +23,7 @@ def test_every_command_has_a_section_with_two_examples() -> None:
 
 
 def test_groups_name_only_commands_that_exist() -> None:
-    top = getattr(get_command(app), "commands", {})
+    top = getattr(command(), "commands", {})
     assert {name for names in COMMAND_GROUPS.values() for name in names} <= set(top)
 
 

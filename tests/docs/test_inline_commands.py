@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
-from planner.cli.main import app
+from planner.cli.main import command
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`(plan [^`\n]+)`")
-PLAN = get_command(app)
+PLAN = command()
 
 
 def named(text: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from planner.cli.main import app
+from planner.cli.main import ROOMS, app_of
 from planner.scenario.shipped import find_scenario
 from tests.reading.writers import vllm_bench
 
@@ -43,7 +43,7 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> str:
-    done = CliRunner().invoke(app, arguments)
+    done = CliRunner().invoke(app_of(*ROOMS), arguments)
     assert done.exit_code == 0, done.output
     return done.stdout
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from planner.cli.main import app
+from planner.cli.main import ROOMS, app_of
 from planner.errors import InputError, UsageError
 from planner.reading.kinds import Asked
 from planner.reading.reading import Reading
@@ -239,10 +239,10 @@ def test_long_columns_are_cut_into_parts_without_a_change(monkeypatch: pytest.Mo
 def test_from_a_file_to_a_plan_in_two_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "log.csv").write_text(azure(requests()))
-    first = CliRunner().invoke(app, ["read", "log.csv", "--into", "mine.yaml", "--model", "llama-3.1-8b"])
+    first = CliRunner().invoke(app_of(*ROOMS), ["read", "log.csv", "--into", "mine.yaml", "--model", "llama-3.1-8b"])
     assert first.exit_code == 0, first.output
     before = (tmp_path / "log.csv").read_text()
-    second = CliRunner().invoke(app, ["solve", "mine.yaml", "-o", "json"])
+    second = CliRunner().invoke(app_of(*ROOMS), ["solve", "mine.yaml", "-o", "json"])
     assert second.exit_code == 0, second.output
     assert json.loads(second.stdout)["workloads"]
     assert (tmp_path / "log.csv").read_text() == before

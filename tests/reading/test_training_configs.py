@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from planner.cli.main import app
+from planner.cli.main import ROOMS, app_of
 from planner.errors import InputError
 from planner.reading.kinds import Asked
 from planner.reading.reading import Reading
@@ -115,18 +115,18 @@ def test_what_is_not_carried_over_or_not_given_is_said(text: str, said: str, tmp
 def test_without_a_deadline_it_is_asked_for_and_then_solved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run.sh").write_text(writers.maxtext_script() + "steps=1000\n")
-    first = CliRunner().invoke(app, ["read", "run.sh", "--into", "mine.yaml"])
+    first = CliRunner().invoke(app_of(*ROOMS), ["read", "run.sh", "--into", "mine.yaml"])
     assert first.exit_code == 0, first.output
     assert "still wanted: 'deadline' is missing" in first.stderr
     solving = ["solve", "mine.yaml", "--set", "hardware.allow=h100-sxm-80gb"]
-    asked = CliRunner().invoke(app, solving)
+    asked = CliRunner().invoke(app_of(*ROOMS), solving)
     assert asked.exit_code == 3, asked.output
     assert 'add "deadline: 30 days"' in asked.stderr
     text = (tmp_path / "mine.yaml").read_text()
     (tmp_path / "mine.yaml").write_text(
         text.replace("    framework: maxtext", "    deadline: 30 days\n    framework: jax")
     )
-    solved = CliRunner().invoke(app, [*solving, "-o", "json"])
+    solved = CliRunner().invoke(app_of(*ROOMS), [*solving, "-o", "json"])
     assert solved.exit_code == 0, solved.output
 
 
