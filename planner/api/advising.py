@@ -7,7 +7,6 @@ setting, each worked out as `plan solve` works it out.
 from __future__ import annotations
 
 import shlex
-import time
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +19,7 @@ from planner.estimate.engines import ENGINES, ONE_MACHINE_ENGINES
 from planner.estimate.resolve import MOST_BATCH_TOKENS, batch_tokens_advised
 from planner.estimate.serving_formats import FORMATS
 from planner.estimate.serving_tiers import fleet_engine
+from planner.optimize.process import worked_s
 from planner.plan.asked import currency_of
 from planner.plan.notes.serving import held_for_errors
 from planner.scenario.load import with_settings
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 ALLOWED_S, ALLOWED_MORE_S = 0.2, 3.0  # of a processor: no further question is begun after that
 ALLOWED, ALLOWED_MORE = 0.1, 1.0  # of what the solve itself took, where that is more
+WANTED_S, WANTED = 6.0, 0.5  # for what is wanted: as long as the solve, if that is no longer, else half of it
 LISTED_AGAIN_JOB, LISTED_AGAIN_FLEET = 0.35, 0.2  # of the first listing, which another one with a change takes at most
 SIZED_AGAIN = 0.7  # of the solve: rates under other targets are worked out anew
 IN_TURN = 1.0  # of the solve: a calendar has many starts of each way, which are counted and not listed
@@ -62,7 +63,7 @@ class _Change(NamedTuple):
     setting: str
     least: float = LEAST_SHARE  # of the cost: what saves less is no advice
     within: str = ""  # settings of which the first that saves enough is told
-    wanted: bool = False  # worth as much time as the solve took
+    wanted: bool = False  # worth as much time as the solve took, unless that was long
 
 
 def advice(session: Session, document: PlanDocument, *, more: bool = False, most: int | None = None) -> Advised:
@@ -83,15 +84,16 @@ def advice(session: Session, document: PlanDocument, *, more: bool = False, most
         return Advised([], False)
     if session.tie_tolerance != SHARE or not (more or document["schedule"] is None):
         return Advised([], False)
-    began_s, solved_s, untried = time.process_time(), session.solved_s, False
+    began_s, solved_s, untried = worked_s(), session.solved_s, False
     allowed_s = max(ALLOWED_MORE_S, ALLOWED_MORE * solved_s) if more else max(ALLOWED_S, ALLOWED * solved_s)
+    wanted_s = min(solved_s, max(WANTED_S, WANTED * solved_s))
     found: list[tuple[int, _Change]] = []
     told: set[str] = set()
     for one in islice(_changes(session, document), most):
         if one.within in told:
             continue
-        until_s = max(allowed_s, solved_s) if one.wanted else allowed_s
-        if most is None and time.process_time() - began_s + one.takes_s > until_s:
+        until_s = max(allowed_s, wanted_s) if one.wanted else allowed_s
+        if most is None and worked_s() - began_s + one.takes_s > until_s:
             untried = True
             continue
         try:

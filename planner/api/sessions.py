@@ -33,6 +33,7 @@ from planner.deadline import Deadline, TimeIsUp, due, is_up
 from planner.errors import PlanError, UsageError
 from planner.estimate.market import market
 from planner.optimize.class_mixes import better_mixes, mixes_may_help, within_looser_limits
+from planner.optimize.process import worked_s
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import STOPS, Status, as_far_as_listed, uninterrupted
 from planner.plan.document import build_document, resealed, with_simulation
@@ -215,7 +216,7 @@ class Session:
         best = checked_count(best, "best")
         within = None if within is None else checked_share(within, "within", math.inf)
         self._begin()
-        scenario, catalog, began_s = self.scenario, self.catalog, time.process_time()
+        scenario, catalog, began_s = self.scenario, self.catalog, worked_s()
         demand_ways(self.candidates, lambda other: self.search(other, every_layout=True))
         if scenario.uncertainty and (best or within is not None):
             hint = "leave uncertainty, or --best and --within, out"
@@ -237,7 +238,7 @@ class Session:
         )
         if problems:
             raise PlanError(*problems)
-        self.solved_s = self.listed_s + time.process_time() - began_s
+        self.solved_s = self.listed_s + worked_s() - began_s
         whole = self._with_what_was_asked(document, simulate, staying, best, within)
         return Plan(document=whole)
 
@@ -583,8 +584,7 @@ class Session:
         from planner.analysis.others.other_plans import decisions_document, near_optimal_document, previous_document
 
         def verified(plan: PlanDocument) -> None:
-            problems = _verify(plan, self.catalog, load_model, self.candidates.recall)
-            if problems:
+            if problems := _verify(plan, self.catalog, load_model, self.candidates.recall):
                 raise PlanError(*problems)
 
         listed, options = self.ways, self.options

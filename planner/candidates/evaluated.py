@@ -185,7 +185,7 @@ def evaluated(workload: Workload, arch: Architecture, around: Around, market: Ca
 
 
 def in_turn(fresh: Fresh, around: Around, market: Catalog, patience: Patience) -> dict[str, Evaluated]:
-    """The ways of workloads, one after the other.
+    """The ways of workloads, one after the other; those of one model together, while it is known what was answered.
 
     Parameters
     ----------
@@ -198,7 +198,12 @@ def in_turn(fresh: Fresh, around: Around, market: Catalog, patience: Patience) -
     patience
         Whether there is time for each; what is cut is noted there.
     """
-    return {name: evaluated(workload, arch, around, market, patience) for name, (workload, arch) in fresh.items()}
+    first: dict[str, int] = {}
+    for _, arch in fresh.values():
+        first.setdefault(arch.name, len(first))
+    order = sorted(fresh, key=lambda name: first[fresh[name][1].name])
+    found = {name: evaluated(*fresh[name], around, market, patience) for name in order}
+    return {name: found[name] for name in fresh}
 
 
 def _lasting(fleet: ServingFleet, sites: Sequence[Site], ledger: Ledger) -> list[Site]:

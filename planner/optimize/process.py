@@ -26,6 +26,7 @@ GRACE_S = 1.0  # beyond its time limit before a solver counts as hung
 PARTING_S = 0.5  # for CBC to write its best point when it is told to stop
 _versions: dict[str, str] = {}
 _turn = threading.RLock()  # one question at a time
+_waited_s = 0.0  # for answers of the process, once it was ready
 
 Message = tuple[dict[str, Any], Arrays]
 
@@ -135,6 +136,11 @@ def solvers() -> tuple[str, ...]:
         return child.solvers
 
 
+def worked_s() -> float:
+    """Seconds of a processor that this process took so far, and those in which it waited for the solver's."""
+    return time.process_time() + _waited_s
+
+
 @dataclass(slots=True, kw_only=True)
 class Talk:
     """One question, and what became of it."""
@@ -201,8 +207,11 @@ class Talk:
         return replace(known, ending=self.ending, bound=None, detail=self.detail)
 
     def _wait(self, child: Child, until: float | None) -> Message:
+        global _waited_s
         while True:
+            ready, begun_s = child.ready, time.monotonic()
             header, arrays = _take(child, until)
+            _waited_s += time.monotonic() - begun_s if ready else 0.0
             if header.get("say") == "point":
                 self.point = _outcome((header, arrays))
             elif header.get("say") in ("outcome", "relaxed"):

@@ -512,3 +512,21 @@ def test_a_later_deadline_takes_no_count_of_large_pods_away() -> None:
         tried.append(set(node_counts(question, list(sites_of(plan, world, ledger)), ledger)))
     assert max(tried[0]) > 4  # a window of the deadline
     assert {1, 2, 3, 4} <= tried[2]
+
+
+def test_workloads_of_one_model_are_looked_at_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was answered of a model is kept for a while, not until forty others have been looked at."""
+    from planner.candidates import evaluated as module
+
+    archs = {"a": load_model("gpt2-xl"), "b": load_model("llama-3.1-8b")}
+    fresh: Any = {name: (name, archs[name[0]]) for name in ("a1", "b1", "a2", "b2")}
+    asked: list[str] = []
+
+    def evaluated(workload: Any, *_: Any) -> Any:
+        asked.append(workload)
+        return workload
+
+    monkeypatch.setattr(module, "evaluated", evaluated)
+    around: Any = None
+    assert list(module.in_turn(fresh, around, around, around).items()) == [(name, name) for name in fresh]
+    assert asked == ["a1", "a2", "b1", "b2"]

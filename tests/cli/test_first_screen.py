@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import planner
 from planner import api
 from planner.api import advising
 from planner.report.band_words import known_from
@@ -505,6 +506,19 @@ def test_advice_that_there_was_no_time_for_is_told(run: Run, monkeypatch: pytest
     assert "more advice" not in run("solve", "llama", "-v").out
     monkeypatch.setattr(advising, "ALLOWED_S", 1000.0)
     assert "more advice" not in run("solve", "llama").out
+
+
+@pytest.mark.parametrize(("solved_s", "untried"), [(5.0, False), (8.0, False), (100.0, True)])
+def test_what_is_wanted_may_take_as_long_as_a_short_solve(
+    monkeypatch: pytest.MonkeyPatch, solved_s: float, untried: bool
+) -> None:
+    """Advice on a hundred workloads took as long as their plan, and half of what it took was not counted."""
+    session = planner.session("llama")
+    document = session.solve().document
+    session.solved_s = solved_s
+    change = advising._Change(0.7 * solved_s, "", "training.pretrain-8b.tokens=nonsense", wanted=True)
+    monkeypatch.setattr(advising, "_changes", lambda *_: iter([change]))
+    assert advising.advice(session, document) == advising.Advised([], untried)
 
 
 def test_what_may_be_taken_away_is_called_spot() -> None:

@@ -126,3 +126,12 @@ def test_threads_of_a_question_are_those_of_highs() -> None:
     assert worker._with_threads({"do": "solve", "threads": 2}, 1) == 2  # HiGHS is told anew
     assert worker._with_threads({"do": "solve", "threads": 1}, 2) == 1
     assert asked("solve", model_of(QUESTION), solver="highs")[-1][0]["ending"] == str(Ending.OPTIMAL)
+
+
+def test_waiting_for_the_process_is_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    process.solvers()  # it is ready
+    taken = process._take
+    monkeypatch.setattr(process, "_take", lambda *asked: (time.sleep(0.3), taken(*asked))[1])
+    before_s, own_s = process.worked_s(), time.process_time()
+    assert process.solve(model_of(QUESTION), "highs", Options(gap=0.0)).ending is Ending.OPTIMAL
+    assert process.worked_s() - before_s >= 0.3 + time.process_time() - own_s - 1e-3
