@@ -62,10 +62,9 @@ ADDING = (
      "allows by default and whether others start it",
      ("planner/export/registry.py", "planner/cli/export.py", "planner/export/trainers.py",
       "planner/estimate/engines.py", "planner/export/planned_engine.py")),
-    ("a cell of a row", "its type, its value, its check; its column, where it is from, its words; of others than "
-     "those of `Energy` also what the verifier calls it (`checks/leaves.py`)",
-     ("planner/plan/model/rows.py", "planner/plan/rows/place.py", "planner/checks/cells.py", "planner/report/csv.py",
-      "planner/report/trace/allocation.py", "planner/report/plan_view.py")),
+    ("a cell of a row", "its type, its value, its check: its column in CSV, its class for the verifier and its line of "
+     "the trace follow from the type, for those of `Energy`; a line of the text where it is worth one",
+     ("planner/plan/model/rows.py", "planner/plan/rows/place.py", "planner/checks/cells.py")),
 )  # fmt: skip
 
 

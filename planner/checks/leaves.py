@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 from planner.checks.findings import Finding
+from planner.plan.model.rows import Energy
 
 RECOMPUTED, HELD, SOLVED, TOLD = "recomputed", "held", "solved", "told"
 TYPES: Mapping[str, tuple[type, ...]] = {"int": (int,), "float": (float,), "str": (str,), "bool": (bool,)}
@@ -30,6 +31,13 @@ class Leaf(NamedTuple):
     types: tuple[type, ...]  # () for any
 
 
+def _flat(cells: type) -> str:
+    """Numbers and texts of a part of a row, each with its type, as the table has them."""
+    kinds = {name: get_args(hint) or (hint,) for name, hint in get_type_hints(cells).items()}
+    names = {name: next(kind.__name__ for kind in some if kind is not type(None)) for name, some in kinds.items()}
+    return " ".join(f"{name}:{names[name]}{'?' * (type(None) in some)}" for name, some in kinds.items())
+
+
 _QUANTILES = "p10:float p50:float p90:float"
 _SPREAD = f"{_QUANTILES} at_confidence:float"
 _BAND = f"{_QUANTILES} rows:int sources:int median_error:float mean_error:float p90_error:float margin:float"
@@ -39,7 +47,7 @@ _ROW = "workloads.*.allocations.*"
 _OTHER_ROW = "others.decisions.plans.*.workloads.*.allocations.*"
 _CHEAPEST_ROW = "plain.workloads.*.allocations.*"
 _LATENCY = "mean:float? p50:float? p90:float? p95:float? p99:float?"
-_ENERGY = "power_w:float? carbon_kg:float?"
+_ENERGY = _flat(Energy)
 _MONEY = "cost_microusd:int cost_usd:float"
 _PLACE = "provider:str region:str zone:str shape:str"
 _PRICE = "price_microusd_per_hour:int price_as_of:str price_status:str price_source:str"

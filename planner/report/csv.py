@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from planner.plan.model.rows import Energy, Place
 from planner.report.escape import csv_cell
 
 if TYPE_CHECKING:
@@ -20,16 +21,15 @@ _LAYOUT = (
     "recompute",
 )
 _PLAIN = (
-    "offer", "provider", "region", "zone", "country", "device", "shape", "price_model", "price_microusd_per_hour",
-    "price_as_of", "price_status", "price_source", "count", "devices", "devices_per_shape", "jobs", "replicas",
-    "replicas_needed", "devices_per_replica", "role", "funding", "reserved_pool",
+    *Place.__annotations__, "jobs", "replicas", "replicas_needed", "devices_per_replica", "role", "funding",
+    "reserved_pool",
 )
 _FIGURES = (
     "hours", "start_hours", "end_hours",
     "finish_hours", "deadline_hours", "load_at_peak", "planned_requests_per_s", "replica_requests_per_s",
     "batch", "tpot_s", "output_tokens_per_s_per_replica", "usd_per_million_output_tokens_mean",
-    "usd_per_million_output_tokens_full", "binds", "mfu", "cost_microusd", "cost_usd", "device_hours", "power_w",
-    "carbon_kg",
+    "usd_per_million_output_tokens_full", "binds", "mfu", "cost_microusd", "cost_usd", "device_hours",
+    *Energy.__annotations__,
 )
 # fmt: on
 _POINT: Final = ("requests_per_s", "sequences", "batch_limit", "prefill_share", "sized_by")

@@ -10,8 +10,11 @@ import pytest
 
 from planner import api
 from planner.catalog.model import Catalog
+from planner.checks.leaves import tree
 from planner.equations.registry import REGISTRY
+from planner.plan.model.rows import Energy
 from planner.report.accounting import RULES
+from planner.report.csv import PLAN_COLUMNS
 from planner.report.report_document import report_document
 from planner.report.trace import KINDS, leaves
 from tests.verified import follow_schema
@@ -105,3 +108,18 @@ def test_prices_are_facts_with_source_and_date(report: Document) -> None:
     expected = sum(len(workload["allocations"]) for workload in report["plan"]["workloads"])
     assert len(prices) == expected + len(report["plan"].get("contracts") or ())
     assert all(row["kind"] == "fact" and row["source"] and row["status"] for row in prices)
+
+
+def test_a_new_cell_of_a_row_is_a_column_a_leaf_and_traced(
+    sample: Callable[[str], Document], shipped: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its type, its value and its check are all that is written for it (docs/architecture.md)."""
+    assert set(Energy.__annotations__) <= set(PLAN_COLUMNS)
+    assert set(Energy.__annotations__) <= tree()["workloads"]["*"]["allocations"]["*"].keys()
+    monkeypatch.setitem(Energy.__annotations__, "network_bytes_per_s", "float | None")
+    document = sample("llama")
+    document["workloads"][0]["allocations"][0]["network_bytes_per_s"] = 5e10
+    (told,) = [
+        one for one in report_document(document, shipped)["trace"] if one["path"].endswith(".network_bytes_per_s")
+    ]
+    assert (told["value"], told["unit"], told["id"]) == (5e10, "B/s", "ACC-10")

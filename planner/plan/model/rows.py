@@ -55,7 +55,11 @@ class Timing(TypedDict):
 
 
 class Energy(TypedDict):
-    """Power that a row draws, rated where its owner says nothing, and its carbon."""
+    """Power that a row draws, rated where its owner says nothing, and its carbon.
+
+    What follows from the machines of a row and its hours: columns of tables, classes of leaves and lines of the trace
+    are made of these names.
+    """
 
     power_w: float | None
     carbon_kg: float | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from planner.plan.model.plan import PlanDocument
+from planner.plan.model.rows import Energy
 from planner.plan.model.workloads import Allocation, TermSource, Workload
 from planner.report import accounting as rules
 from planner.report.model import TraceRow
@@ -79,6 +80,9 @@ def allocation_rows(
         if cells.get(key) is not None:
             origin = _origin(plan, row, fact)
             yield traced(f"{who}: {spaced(key)}", f"{path}.{key}", "fact", value=cells[key], unit=unit, **origin)
+    for key in Energy.__annotations__:
+        if cells.get(key) is not None and key not in (*_KNOWN, "carbon_kg"):
+            yield ruled(f"{who}: {spaced(key)}", f"{path}.{key}", rules.MACHINES, cells[key], unit_of(key))
     for key in ("deadline_hours", "jobs"):
         if key in cells:
             yield traced(f"{who}: {spaced(key)}", f"{path}.{key}", "scenario", value=cells[key], place=asked)

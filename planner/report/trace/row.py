@@ -108,7 +108,16 @@ def spaced(name: str) -> str:
 
 def unit_of(name: str) -> str:
     """What a figure of that name is counted in."""
-    for ending, unit in (("_microusd", "micro-USD"), ("_usd", "USD"), ("_hours", "h")):
+    endings = {
+        "_microusd": "micro-USD",
+        "_usd": "USD",
+        "_hours": "h",
+        "_bytes": "B",
+        "_bytes_per_s": "B/s",
+        "_w": "W",
+        "_kg": "kg",
+    }
+    for ending, unit in endings.items():
         if name.endswith(ending):
             return unit
     return ""
