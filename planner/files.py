@@ -561,7 +561,7 @@ def _alive(pid: int) -> bool:
 
 
 _NAMED = "name a file; on the command line - is stdout"
-_ELSEWHERE = "is it yours to write, and is there room? choose another place"
+_ELSEWHERE = "is it yours to write, and is there room? name another place; on the command line with --out"
 
 
 def _unwritable(name: str, error: OSError, hint: str = _ELSEWHERE) -> OutputError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from planner.units import Rates
 
 DEFAULT_SCENARIO = "scenario.yaml"
-_SNIFFED_BYTES = 1_000_000
+_SNIFFED_BYTES, _JSON_BYTES = 1_000_000, 64_000_000
 
 
 def scenario_file(given: str | None) -> str:
@@ -59,10 +60,21 @@ def plan_file(given: str | None) -> str:
 
 
 def is_scenario(source: str) -> bool:
-    """Whether a file is a scenario rather than a plan, by its ending; or a name, which only scenarios have."""
+    """Whether a file is a scenario rather than a plan, by its ending or schema; or a name, as only scenarios have."""
     from planner.scenario.shipped import is_name
 
-    return PurePath(source).suffix in (".yaml", ".yml") or is_name(source)
+    return PurePath(source).suffix in (".yaml", ".yml") or is_name(source) or _is_json(source)
+
+
+def _is_json(source: str) -> bool:
+    """Whether a file is a scenario in JSON: the first schema in it is that of scenarios."""
+    if PurePath(source).suffix != ".json":
+        return False
+    try:
+        found = re.search(r'"schema"\s*:\s*"([^"]*)"', files.read_text(source, limit_bytes=_JSON_BYTES))
+    except InputError:  # whoever reads it says what is wrong
+        return False
+    return found is not None and found[1] == "plan/v1"
 
 
 def scenarios_here() -> list[str]:

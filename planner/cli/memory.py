@@ -225,7 +225,7 @@ def _card(text: str) -> Card:
     from planner.memory.cards import card, marketed_card
 
     try:
-        size = units.parse_bytes(text)
+        size = units.parse_bytes(text, field="--fit")
     except units.UnitError as error:
         if error.reference in ("missing-unit", "ambiguous-suffix") or text[:1].isdigit():
             raise usage(error.reference, error.message, error.hint) from None

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device, Offer
-from planner.catalog.names import device_matches
+from planner.catalog.names import device_matches, provider_matches
 from planner.catalog.offers import PRICE_MODELS
 from planner.catalog.regions import region_matches
 from planner.errors import UsageError
@@ -31,6 +31,7 @@ class Filter:
 
     device: tuple[str, ...] = ()
     region: tuple[str, ...] = ()
+    provider: tuple[str, ...] = ()
     pricing: str | None = None
     suspect: bool = False
 
@@ -90,6 +91,13 @@ def _demand_known(catalog: Catalog, wanted: Filter) -> None:
             hint = f"did you mean '{near[0]}'?" if near else "plan catalog list --group-by region shows every region"
             raise UsageError.of("unknown-value", f"nobody sells in a region '{pattern[:80]}'", hint=hint)
 
+    for pattern in wanted.provider:
+        if not any(provider_matches(offer.provider, pattern) for offer in catalog.offers):
+            hint = "plan catalog list --group-by provider shows every provider"
+            near = closest(pattern.lower()[:100], sorted({offer.provider for offer in catalog.offers}))
+            hint = f"did you mean '{near[0]}'?" if near else hint
+            raise UsageError.of("unknown-provider", f"there is no provider '{pattern[:80]}'", hint=hint)
+
 
 def _sort_value(row: OfferRow) -> float:
     value = row["usd_per_pflop_hour"]
@@ -102,6 +110,7 @@ def _matches(catalog: Catalog, offer: Offer, wanted: Filter) -> bool:
         (wanted.suspect or not offer.quality)
         and (wanted.pricing is None or offer.price_model == wanted.pricing)
         and (not wanted.device or any(device_matches(device, pattern) for pattern in wanted.device))
+        and (not wanted.provider or any(provider_matches(offer.provider, pattern) for pattern in wanted.provider))
         and (not wanted.region or any(_lies_in(offer, pattern) for pattern in wanted.region))
     )
 

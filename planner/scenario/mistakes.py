@@ -40,6 +40,7 @@ _EXAMPLES = {
     "years": "years: 4",
     "pue": "pue: 1.3",
     "lora": "lora: {rank: 16}",
+    "mfu": 'mfu: {"h100-*": 42 %}',
     "spot": "spot: {interruptions: 0.05 /h}",
     "slo": "slo: {ttft_p95: 3 s, tpot_p95: 100 ms}",
     "layout": "layout: {tp: 8, pp: 2}",
@@ -239,7 +240,7 @@ def _unknown_field(path: Steps, document: Document) -> Mistake:
     called = _called(key)
     near = [name for name in called if name in known] or closest(key, known)
     inner = sum(isinstance(step, str) for step in above) > 1  # of a contract, say: another section is far away
-    elsewhere = [] if near else [name for name in (key, *(() if inner else called)) if _home_of(name)]
+    elsewhere = [] if near else [name for name in (key, *(() if inner else called)) if home_of(name)]
     value = document.nearest(path)[0].value
     words = [word.lower() for word in (key, value) if isinstance(word, str)]
     instead = [text for section, all_, text in _INSTEAD if section == _container(above) and words[0] in all_.split()]
@@ -261,7 +262,7 @@ def _unknown_field(path: Steps, document: Document) -> Mistake:
     elif near:
         hint = f"did you mean '{near[0]}'?{_SAYS.get(near[0], '') if near[0] in called else ''}"
     elif elsewhere:
-        hint = f"'{elsewhere[0]}' is a field of {_home_of(elsewhere[0])}"
+        hint = f"'{elsewhere[0]}' is a field of {home_of(elsewhere[0])}"
     elif named := _named_by(value, known):
         hint = f"'{named}' is a field of its own: write {_EXAMPLES.get(named, f'{named}: …')}"
     else:
@@ -355,7 +356,7 @@ def _model_at(path: Steps) -> type[BaseModel] | None:
     return model
 
 
-def _home_of(key: str) -> str:
+def home_of(key: str) -> str:
     """The section where a misplaced key belongs."""
     for section in ("training", "serving", "hardware", "limits"):
         model = _model_at((section,))
@@ -367,7 +368,7 @@ def _home_of(key: str) -> str:
 def _inside(key: str, value: object, model: type[BaseModel] | None, known: Sequence[str]) -> str:
     """Where a key belongs that is one of a field's own, as `micro_batch` is of `layout`; "" of any other."""
     if model is None or model is Scenario:
-        return ""  # whose sections are told by `_home_of`
+        return ""  # whose sections are told by `home_of`
     infos = {info.alias or name: info.annotation for name, info in model.model_fields.items()}
     homes = [name for name in known if name in infos and key in _aliases(_model_in(infos[name]) or BaseModel)]
     if not homes:

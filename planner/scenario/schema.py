@@ -412,13 +412,13 @@ class Scenario(Part):
         own = [{**raw, "fraction": _share(share)} for raw, share in zip(given, shares, strict=True)]
         return [*own, {"fraction": _share(-change)}]
 
-    def with_(self, changes: Mapping[str, Any] | None = None, /, **more: Any) -> Scenario:
+    def with_(self, changes: Mapping[str, Any] | str | None = None, /, **more: Any) -> Scenario:
         """The same question with some values changed; checked anew, as by --set.
 
         Parameters
         ----------
         changes
-            Path -> value, {"training.pretrain-8b.deadline": "14 days"}; None leaves a key out.
+            Path -> value, {"training.pretrain-8b.deadline": "14 days"}, None leaves a key out; or one as after --set.
         more
             The same by name, where paths are words: limits__budget="$60000".
 
@@ -427,8 +427,10 @@ class Scenario(Part):
         InputError
             A path leads nowhere, or the scenario is no longer one.
         """
+        said, changes = ([changes], {}) if isinstance(changes, str) else ([], changes or {})
         named = {key.replace("__", "."): value for key, value in more.items()}
-        return self._again(self, [f"{path}={flow_text(value)}" for path, value in {**(changes or {}), **named}.items()])
+        told = [f"{path}={flow_text(value)}" for path, value in {**changes, **named}.items()]
+        return self._again(self, [*said, *told])
 
     def __repr__(self) -> str:
         return brief("Scenario", self.name, some(workload.name for workload in self.workloads))

@@ -286,3 +286,8 @@ def test_experts_are_counted_in_whole_groups(run: Run) -> None:
     """Eight ranks share the experts: devices come in eights."""
     ways = ask(run, "mixtral-8x7b", "--ep", "8", "--dp", "8", "--fit", "80GB")["ways_out"]
     assert all(count is None or count % 8 == 0 for count in ways["more_devices"][0]["devices"].values())
+
+
+def test_a_size_without_a_unit_names_its_flag(run: Run) -> None:
+    answer = run("memory", "gpt2-xl", "--fit", "80")
+    assert (answer.code, "--fit needs a unit of memory" in answer.err) == (2, True)

@@ -336,3 +336,18 @@ def test_a_comma_in_braces_makes_no_small_budget(limits: str, hint: str) -> None
 
 def test_fields_that_are_left_empty_are_as_good_as_none() -> None:
     assert parse_scenario(f"{EMPTY}limits: {{budget: }}\ntitle:\n").limits.budget_microusd is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "meant"),
+    [
+        ("deadline=3 days", "did you mean training.job.deadline or training.other.deadline?"),
+        ("budget=$100", "did you mean limits.budget?"),
+        ("allow=h100", "did you mean hardware.allow?"),
+        ("qpm=600", "there is: schema"),  # no fleet is there
+    ],
+)
+def test_a_setting_that_names_a_field_alone_is_told_its_path(setting: str, meant: str) -> None:
+    with pytest.raises(InputError) as caught:
+        with_settings(scenario([job(name="job"), job(name="other")]), [setting])
+    assert meant in caught.value.problems[0].hint
