@@ -384,10 +384,15 @@ def _is_text(value: object, example: str) -> str:
     return value
 
 
+def safe_name(text: str) -> str:
+    """The nearest name that a scenario takes; "" where nothing of the text may stand in one."""
+    return re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._")[:64]
+
+
 def _name(value: object) -> str:
     text = _is_text(value, "a name such as pretrain-8b")
     if not _NAME.fullmatch(text):
-        safe = re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._")[:64]
+        safe = safe_name(text)
         refuse("unsafe-name", f"{FIELD} is {written(text[:80])}; names are made of a-z, 0-9, '.', '_', '-', "
                "start with a letter or digit, and have at most 64 of them",
                f"write '{safe}'" if safe else "write a name such as pretrain-8b")  # fmt: skip
