@@ -315,6 +315,9 @@ Effectiveness = Annotated[
 # ---- currencies
 
 
+_DEAREST = 4  # dollars for one unit of any currency that is read: more is how many of them a dollar buys
+
+
 def rates_of(value: object) -> units.Rates:
     """Dollars for one unit of other currencies, {EUR: 1.08, as_of: 2026-11-01}; or that all is in dollars.
 
@@ -333,11 +336,17 @@ def rates_of(value: object) -> units.Rates:
         if code == "as_of":
             continue
         if code not in units.CURRENCIES:
-            hint = "write a code such as " + ", ".join(units.CURRENCIES[:4])
+            meant = str(code).upper() if str(code).upper() in units.CURRENCIES else ""
+            hint = f"write {meant}" if meant else "write a code such as " + ", ".join(units.CURRENCIES[:4])
             refuse("unknown-value", f"{FIELD}: there is no currency {written(code)} with a rate to the dollar", hint)
         if isinstance(rate, bool) or not isinstance(rate, int | float) or not 1e-6 <= rate <= 1e6:
             refuse(
                 "out-of-range", f"{FIELD}: one {code} is {written(rate)} dollars; it must be a number above 0", example
+            )
+        if rate > _DEAREST:
+            hint = f"{example}; where one dollar is {rate:g} {code}: {code}: {1 / rate:.4g}"
+            refuse(
+                "out-of-range", f"{FIELD}: one {code} is {written(rate)} dollars, which none of these is worth", hint
             )
         rates[code] = float(rate)
     if not rates:
