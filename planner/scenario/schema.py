@@ -20,7 +20,6 @@ from planner.scenario.fields import (
     Confidence,
     Count,
     CountOrZero,
-    Currency,
     DataRate,
     Date,
     Duration,
@@ -28,22 +27,20 @@ from planner.scenario.fields import (
     Latency,
     Many,
     Mass,
-    Money,
     Name,
     OneOrMany,
     Pattern,
     Power,
-    Price,
     RequestRate,
     Share,
     ShareOrZero,
     Title,
-    TransferPrice,
     from_file,
     parse_date,
     refuse,
 )
 from planner.scenario.model_ref import ModelRef
+from planner.scenario.money import Currency, Money, Price, TransferPrice
 from planner.scenario.owned import Owned
 from planner.scenario.part import Part
 from planner.scenario.runs import (

@@ -108,7 +108,7 @@ COUNT = Dimension(
     unit_of="a count",
     units=_counted(),
     examples=("{n}",),
-    slips=_count_slips("things") | {"Ki": ("{n*1024}",), "tokens": ("{n}",), "k tokens": ("k",), "M tokens": ("M",)},
+    slips=_count_slips("things") | {"Ki": ("{n*1024}",)},
     slip_rule=_SUFFIX_RULE,
 )
 PARAMETERS = Dimension(
@@ -128,7 +128,7 @@ SEQUENCES = Dimension(
     unit_of="'sequences' or 'tokens'",
     units={unit: size for unit, size in _counted("sequences", "sequence").items() if "sequence" in unit},
     examples=("{n} sequences",),
-    slips=_count_slips("sequences"),
+    slips=_count_slips("sequences") | dict.fromkeys(("seq", "seqs", "samples", "sample", "examples"), ("sequences",)),
     slip_rule=_SUFFIX_RULE,
 )
 DATA_RATE = Dimension(
@@ -199,7 +199,7 @@ MASS = Dimension(
     unit_of="a unit of mass",
     units=_table(g=1, kg=1000, t=MICRO, kt=10**9),
     examples=("{n} t",),
-    slips={"tonnes": ("t",), "tons": ("t",), "Mg": ("t",)},
+    slips={"tonne": ("t",), "ton": ("t",), "tonnes": ("t",), "tons": ("t",), "Mg": ("t",)},
     slip_rule="units of mass are g, kg, t",
 )
 CARBON_INTENSITY = Dimension(
