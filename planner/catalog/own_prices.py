@@ -64,13 +64,15 @@ class OwnPrices:
         Raises
         ------
         UsageError
-            Two dates.
+            Two dates, or one that the calendar has not.
         """
         given = tuple(prices or ())
         dates = [text for text in given if is_date(text)]
         if len(dates) > 1:
             raise UsageError.of("two-dates", f"prices of which day? --prices {' and '.join(dates)}", hint="give one")
         files = tuple(text for text in given if text not in dates)
+        if meant := next((text for text in files if re.fullmatch(r"\d{4}-\d{1,2}-\d{1,2}", text)), ""):
+            raise UsageError.of("bad-date", f"--prices is '{meant}', which is no date", hint="write 2026-11-21")
         return cls(until=dates[0] if dates else "", files=files, devices=tuple(price or ()), rates=rates)
 
     @classmethod

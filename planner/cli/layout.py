@@ -44,6 +44,8 @@ class Command(TyperCommand):
             if name == "output" and (file := re.match(r"'([^']*\.\w+)' is not one of", error.message)):
                 error.message += f" A file is named by --out {file[1]}"
             elif choice := re.match(r"'([^']+)' is not one of (.+)\.$", error.message):
+                if name == "output" and choice[1] in ("html", "xlsx"):
+                    error.message += f" A page or a workbook of a plan: plan report PLAN -o {choice[1]}"
                 near = choice_meant(choice[1], re.findall(r"'([^']+)'", choice[2]))
                 error.message += f" Did you mean {near}?" if near else ""
             raise
