@@ -665,3 +665,12 @@ def test_too_few_machines_of_ones_own_are_told_by_their_shape() -> None:
     asked = parse_scenario(text, file="own.yaml")
     text = line_of(api.solve(asked).document, "hardware.owned[0]")["text"]
     assert re.fullmatch(r"not used: [0-9]+ shapes of dgx-h100 \(hardware\.owned\[0\]\), 2 allowed", text)
+
+
+def test_a_seller_whose_allowed_devices_are_elsewhere_is_told_the_region() -> None:
+    """Its other devices, which hardware.allow leaves out, are not why."""
+    hardware = {"allow": ["h100-*"], "providers": ["lambda"], "regions": ["eu"]}
+    jobs = [{"name": "train", "model": "llama-2-7b", "tokens": "1B", "deadline": "30 days"}]
+    plan = api.solve(scenario(jobs, hardware=hardware)).document
+    told = {row["name"]: row["text"] for row in plan["named"]}
+    assert told["lambda"] == "not used: not in hardware.regions"
