@@ -96,8 +96,8 @@ def kind_of(source: Source, named: str = "", asked: Asked | None = None) -> tupl
         return known[named], known[named].recognise(source)
     if not source.head.strip():
         raise _unread(source, "empty-file", f"{source.name} is empty", "name a file that holds something")
-    if ours := _OURS.match(source.head_text):
-        hint = _ITS_USE.get(ours[1], f"it is {ours[1]}, which plan wrote itself or takes by another command")
+    if mine := _OURS.match(source.head_text):
+        hint = _ITS_USE.get(mine[1], f"it is {mine[1]}, which plan wrote itself or takes by another command")
         raise _unread(source, "unknown-format", f"{source.name} is of no kind that is read", hint)
     matches = sorted(((kind.recognise(source), kind) for kind in known.values()), key=lambda each: -each[0].score)
     best, kind = matches[0] if matches else (NOTHING, None)
