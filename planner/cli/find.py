@@ -150,7 +150,26 @@ def load(
     if frame is not None:
         _tell_which(frame, source, scenario.file)
     folder = hardware or scenario.hardware.catalog
-    return scenario, load_catalog(folder, prices=prices, price=price, rates=scenario.rates, frame=frame)
+    catalog = load_catalog(folder, prices=prices, price=price, rates=scenario.rates, frame=frame)
+    if frame is not None:
+        _tell_idle(frame, scenario, catalog, price or ())
+    return scenario, catalog
+
+
+def _tell_idle(frame: Frame, scenario: Scenario, catalog: Catalog, price: Sequence[str]) -> None:
+    """Prices of devices that the scenario does not allow: they move nothing."""
+    from planner.catalog.names import device_matches
+
+    allow, deny = scenario.hardware.allow, scenario.hardware.deny
+    for text in price:
+        pattern = text.partition("=")[0].partition("@")[0].strip()
+        mine = [device for device in catalog.devices.values() if device_matches(device, pattern)]
+        usable = (
+            any(device_matches(one, name) for name in allow) and not any(device_matches(one, name) for name in deny)
+            for one in mine
+        )
+        if mine and not any(usable):
+            frame.say(f"--price '{text}' moves nothing: hardware.allow or hardware.deny leaves those devices out")
 
 
 def _tell_which(frame: Frame, given: str, file: str) -> None:
