@@ -148,7 +148,7 @@ def _unmatched_regions(scenario: Scenario, catalog: Catalog) -> Iterator[Problem
         if not matched and not any(fnmatchcase(region, text.lower()) for region in own):
             of = "the catalog" if provider == "*" else provider
             known = {offer.region for offer in there} or own
-            hint = _areas(text) or _patterns(text, known)
+            hint = area_meant(text) or _patterns(text, known)
             yield _unknown(scenario, path, "region", text, sorted(known), of=of, hint=hint)
 
 
@@ -159,7 +159,7 @@ def _patterns(text: str, regions: Iterable[str]) -> str:
     return f"write a region, or what several have in common: {' or '.join(meant)}" if meant and "*" not in text else ""
 
 
-def _areas(text: str) -> str:
+def area_meant(text: str) -> str:
     """What a country or a part of the world is called here; "" for any other word."""
     low = text.lower()
     if low in ("europe", "european-union"):

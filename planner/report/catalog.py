@@ -15,6 +15,7 @@ from planner.catalog.names import device_matches, provider_matches
 from planner.catalog.offers import PRICE_MODELS
 from planner.catalog.regions import region_matches
 from planner.errors import UsageError
+from planner.plan.references import area_meant
 from planner.report import rows as lists
 from planner.report.rows import Field
 from planner.spelling import closest
@@ -89,6 +90,7 @@ def _demand_known(catalog: Catalog, wanted: Filter) -> None:
         if not any(_lies_in(offer, pattern) for offer in catalog.offers):
             near = closest(pattern.lower()[:100], sorted({offer.region for offer in catalog.offers}))
             hint = f"did you mean '{near[0]}'?" if near else "plan catalog list --group-by region shows every region"
+            hint = area_meant(pattern) or hint
             raise UsageError.of("unknown-value", f"nobody sells in a region '{pattern[:80]}'", hint=hint)
 
     for pattern in wanted.provider:

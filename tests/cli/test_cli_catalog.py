@@ -183,3 +183,8 @@ def test_offers_of_a_provider(run: Run) -> None:
     assert {row["provider"] for row in rows} == {"lambda", "verda"}
     missing = run("catalog", "list", "--provider", "lamda")
     assert (missing.code, "did you mean 'lambda'?" in missing.err) == (2, True)
+
+
+def test_a_country_by_its_name_is_told_its_letters(run: Run) -> None:
+    answer = run("catalog", "list", "--region", "germany")
+    assert (answer.code, "by their two letters: de" in answer.err) == (2, True)
