@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, cast
 
 from planner.errors import InputError, OutputError, Place, PlanError, Problem
+from planner.spelling import closest
 
 StrPath = str | os.PathLike[str]
 
@@ -487,8 +488,13 @@ def _neighbours(name: str) -> str:
     """Files of the same kind in the same folder, as a hint."""
     path = Path(name)
     try:
-        names = sorted(entry.name for entry in path.parent.iterdir() if entry.suffix == path.suffix)
-        alike = sorted(str(entry) for entry in path.parent.iterdir() if entry.stem == path.stem and entry.suffix)
+        if path.is_symlink():
+            return f"it is a link to {path.readlink()}, which is not there"
+        there = sorted(path.parent.iterdir())
+        names = [entry.name for entry in there if entry.suffix == path.suffix]
+        alike = [str(entry) for entry in there if entry.stem == path.stem and entry.suffix]
+        stems = {entry.stem: str(entry) for entry in there if entry.suffix == path.suffix}
+        alike = alike or [stems[near] for near in closest(path.stem, stems)]
     except (OSError, ValueError):
         return f"there is no folder {path.parent} either"
     if alike and path.suffix:
@@ -561,7 +567,7 @@ def _alive(pid: int) -> bool:
 
 
 _NAMED = "name a file; on the command line - is stdout"
-_ELSEWHERE = "is it yours to write, and is there room? choose another place"
+_ELSEWHERE = "is it yours to write, and is there room? name another place; on the command line with --out"
 
 
 def _unwritable(name: str, error: OSError, hint: str = _ELSEWHERE) -> OutputError:

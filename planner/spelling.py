@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+
+_FORMATS_MEANT = {  # what `framework` or people call a program, and the format of `plan export` that is made for it
+    "megatron": "torchrun", "megatron-lm": "torchrun", "fsdp": "torchtitan", "jax": "maxtext",
+    "tensorrt-llm": "trt-llm", "tensorrt": "trt-llm", "k8s": "kubernetes",
+}  # fmt: skip
+
+
+def choice_meant(word: str, choices: Collection[str]) -> str:
+    """The choice that a word may stand for; "" none."""
+    other = _FORMATS_MEANT.get(word.lower(), "")
+    return other if other in choices else next(iter(closest(word.lower(), choices)), "")
 
 
 def closest(word: str, known: Iterable[str]) -> list[str]:

@@ -28,6 +28,13 @@ class Comparison(Answer):
         """The largest share by which a later total is over the first; None when some side has no plan."""
         return self.document["summary"]["largest_increase"]
 
+    @property
+    def of_one_time(self) -> bool:
+        """Whether totals are of one time, so that a share of one is an increase of another."""
+        from planner.analysis.compare.decision import of_one_time
+
+        return all(map(of_one_time, self.document["comparisons"]))
+
     def exceeds(self, share: float) -> bool:
         """Whether a later total is over the first by more than a share, or is lost.
 

@@ -10,6 +10,7 @@ from planner.api.taking import PlanLike, document_of
 from planner.catalog.model import Catalog
 from planner.errors import InfeasibleError, InputError, StoppedError, UsageError
 from planner.plan.made_with import catalog_of_plan
+from planner.spelling import choice_meant
 
 if TYPE_CHECKING:
     from planner.export import Export
@@ -52,7 +53,9 @@ def export_plan(
     from planner.export import FORMATS, export, launches_of
 
     if form not in FORMATS:
-        raise UsageError.of("unknown-format", f"no format '{form}'", hint=f"one of {', '.join(FORMATS)}")
+        near = choice_meant(str(form), FORMATS)
+        hint = f"did you mean {near}?" if near else f"one of {', '.join(FORMATS)}"
+        raise UsageError.of("unknown-format", f"no format '{form}'", hint=hint)
     _demand_plan(document_of(plan))
     catalog = catalog or catalog_of_plan(document_of(plan))
     launches = launches_of(to_show(plan, catalog), catalog, command=command)

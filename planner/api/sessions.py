@@ -143,7 +143,7 @@ class Session:
         self.options["time_limit_s"] = due(limit.slowed(self._slowness))
         return found
 
-    def with_(self, changes: Mapping[str, Any] | None = None, /, **more: Any) -> Session:
+    def with_(self, changes: Mapping[str, Any] | str | None = None, /, **more: Any) -> Session:
         """A session of the scenario with some values changed, as `Scenario.with_`.
 
         Workloads that the change does not concern are not evaluated again.

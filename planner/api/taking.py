@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -17,7 +18,7 @@ from planner.errors import UsageError
 from planner.files import StrPath
 from planner.plan.document import digest_of
 from planner.plan.reading import read_document, read_plan
-from planner.scenario.load import load_scenario
+from planner.scenario.load import load_scenario, parse_scenario
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 MOST_COUNT = 2**31 - 1
 PlanLike = Plan | Mapping[str, Any] | StrPath
-ScenarioLike = Scenario | StrPath
+ScenarioLike = Scenario | Mapping[str, Any] | StrPath
 
 
 def document_of(plan: PlanLike) -> PlanDocument:
@@ -61,13 +62,18 @@ def scenario_of(scenario: ScenarioLike) -> Scenario:
     InputError
         Its file is none, or is wrong; nothing ships by that name.
     TypeError
-        It is neither a scenario nor a path.
+        It is none of a scenario, its mapping and a path.
     """
     if isinstance(scenario, Scenario):
         return scenario
     if isinstance(scenario, str | os.PathLike):
         return load_scenario(scenario)
-    raise TypeError(f"a scenario, the path of its file or the name of one is wanted, not {type(scenario).__name__}")
+    if isinstance(scenario, Mapping):
+        text = json.dumps(dict(scenario), indent=1, ensure_ascii=False, default=str)
+        return parse_scenario(text, file="scenario.json")
+    raise TypeError(
+        f"a scenario, its mapping, the path of its file or the name of one is wanted, not {type(scenario).__name__}"
+    )
 
 
 def catalog_of(

@@ -22,9 +22,10 @@ class Drop:
     miss: float = float("inf")  # how far the nearest one is off, in the unit of the reason
 
     @property
-    def nearness(self) -> tuple[int, bool, bool, float]:
+    def nearness(self) -> tuple[int, bool, bool, bool, float]:
         """How far a way came before it was dropped, then how little it lacked."""
-        return STAGES.index(self.what), self.reason in LAST, bool(self.nearest), -self.miss
+        allowed = self.reason != "not-allowed"  # the first that is asked of an offer
+        return STAGES.index(self.what), self.reason in LAST, allowed, bool(self.nearest), -self.miss
 
 
 @dataclass(slots=True)

@@ -64,13 +64,15 @@ class OwnPrices:
         Raises
         ------
         UsageError
-            Two dates.
+            Two dates, or one that the calendar has not.
         """
         given = tuple(prices or ())
         dates = [text for text in given if is_date(text)]
         if len(dates) > 1:
             raise UsageError.of("two-dates", f"prices of which day? --prices {' and '.join(dates)}", hint="give one")
         files = tuple(text for text in given if text not in dates)
+        if meant := next((text for text in files if re.fullmatch(r"\d{4}-\d{1,2}-\d{1,2}", text)), ""):
+            raise UsageError.of("bad-date", f"--prices is '{meant}', which is no date", hint="write 2026-11-21")
         return cls(until=dates[0] if dates else "", files=files, devices=tuple(price or ()), rates=rates)
 
     @classmethod
@@ -209,6 +211,20 @@ def _of_a_provider(catalog: Catalog, name: str, change: str) -> str:
     return f"that is a provider: --price '{name.lower()}:*={change}' is of its offers" if name.lower() in known else ""
 
 
+def _of_machines(catalog: Catalog, name: str, change: str) -> str:
+    """How prices of a machine, or of a provider's devices, are changed, where that is what was named; "" else."""
+    provider, _, device = name.partition(":")
+    machines = [
+        one.id
+        for one in catalog.shapes.values()
+        if name in (one.id, one.id.partition("/")[2])
+        or (device and one.provider == provider and device_matches(catalog.devices[one.device], device))
+    ]
+    sold = {offer.shape for offer in catalog.offers}
+    told = [f"'{one.replace('/', ':*:')}:*={change}'" for one in sorted(machines) if one in sold]
+    return f"offers go by provider:region:machine:terms: --price {' --price '.join(told[:3])}" if told else ""
+
+
 def _of_offers(catalog: Catalog, name: str) -> str:
     """How offers, or those of a machine, get another price, where that is what was named; "" for any other name."""
     machines = [one for one in catalog.shapes if name in (one, one.partition("/")[2])]
@@ -249,7 +265,7 @@ def _with_change(catalog: Catalog, asked: str, change: re.Match[str]) -> Catalog
     if not mine:
         near = closest(pattern.lower()[:100], [offer.id for offer in catalog.offers] if by_id else catalog.aliases)
         hint = f"did you mean '{near[0]}'?" if near else "plan catalog list shows every offer"
-        hint = _of_a_provider(catalog, pattern, change[0]) or hint
+        hint = _of_a_provider(catalog, pattern, change[0]) or _of_machines(catalog, pattern, change[0]) or hint
         raise UsageError.of("no-offer", f"--price: nothing that is offered is meant by '{asked[:80]}'", hint=hint)
     fraction = share if change[1] == "-" else -share
     said = f"--price {asked}={change[1]}{change[2]}%"
@@ -267,6 +283,9 @@ def _asked(text: str, rates: Rates) -> tuple[str, str, int]:
     if model not in PRICE_MODELS:
         hint = "one of: " + ", ".join(PRICE_MODELS)
         raise UsageError.of("unknown-value", f"--price: there is no price model '{model[:40]}'", hint=hint)
+    if share := re.fullmatch(r"([0-9.]+) *%", right.strip()):
+        hint = f"write +{share[1]}% or -{share[1]}%"
+        raise UsageError.of("ambiguous-number", f"--price {text[:80]}: dearer or cheaper by so much?", hint=hint)
     try:
         price = parse_price(right.strip(), field="--price", rates=rates)
     except UnitError as error:

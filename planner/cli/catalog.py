@@ -33,6 +33,7 @@ def list_offers(
         typer.Option("--device", metavar="PATTERN", help="Only these; repeatable.", autocompletion=complete.devices),
     ] = None,
     region: Annotated[Patterns, typer.Option("--region", metavar="PATTERN", help="Only these; repeatable.")] = None,
+    provider: Annotated[Patterns, typer.Option("--provider", metavar="PATTERN", help="Only these; repeatable.")] = None,
     pricing: Annotated[
         str | None, typer.Option("--pricing", metavar="MODEL", help="Only this price model, as on_demand.")
     ] = None,
@@ -45,9 +46,9 @@ def list_offers(
     from planner.cli.find import load_catalog
     from planner.report import catalog as report
 
-    wanted = report.Filter(
-        device=tuple(device or ()), region=tuple(region or ()), pricing=pricing, suspect=allow_suspect
-    )
+    named: dict[str, Patterns] = {"device": device, "region": region, "provider": provider}
+    patterns = {what: tuple(given or ()) for what, given in named.items()}
+    wanted = report.Filter(**patterns, pricing=pricing, suspect=allow_suspect)
     catalog = load_catalog(hardware, prices=prices, price=price, frame=frame)
     rows = report.offer_rows(catalog, wanted)
     frame.emit(report.render_offers(rows, output.value, group_by=report.group_key(group_by), **frame.view(out)), out)
@@ -73,8 +74,18 @@ def show(
     frame.emit(report.render_sheet(sheet, output.value, **frame.view(out)), out)
 
 
+Named = Annotated[str | None, typer.Argument(metavar="DIR", help="As --hardware.")]
+
+
+def _one_of(named: str | None, hardware: str | None) -> str | None:
+    if named and hardware:
+        raise usage("not-together", "the catalog is named twice", "leave --hardware out")
+    return named or hardware
+
+
 def check(
     frame: Frame,
+    named: Named = None,
     output: options.Output = Form.table,
     out: options.OutFile = None,
     hardware: options.HardwareFolder = None,
@@ -93,6 +104,7 @@ def check(
     from planner.cli.find import load_catalog
     from planner.report import problems as report
 
+    hardware = _one_of(named, hardware)
     catalog = load_catalog(hardware, prices=prices, price=price)
     table = load_catalog(None).devices if hardware else None
     other = _named(against) if against else None
@@ -103,6 +115,7 @@ def check(
 
 def freeze(
     frame: Frame,
+    named: Named = None,
     out: Annotated[
         str | None, typer.Option("--out", metavar="FILE", help="Write there; default: only the digest is printed.")
     ] = None,
@@ -114,6 +127,8 @@ def freeze(
     """Write a catalog as one file in a stable order, and print the SHA-256 that plans record."""
     from planner.catalog.frozen import frozen_text
     from planner.cli.find import load_catalog
+
+    hardware = _one_of(named, hardware)
     from planner.report.frozen import render_frozen
 
     catalog = load_catalog(hardware, prices=prices, price=price)

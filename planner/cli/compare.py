@@ -113,6 +113,9 @@ def compare(
     early.start_early(threads)
     found = compared(given, sources, cause=not no_cause)
     _emit(frame, found, output, out)
+    if most is not None and not found.of_one_time:
+        hint = "plan all over one horizon: --set horizon='1 month'"
+        raise usage("not-together", "--max-increase is of totals of one time, and these horizons differ", hint)
     raise typer.Exit(_code(found, exit_code, most))
 
 

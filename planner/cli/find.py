@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from planner.units import Rates
 
 DEFAULT_SCENARIO = "scenario.yaml"
-_SNIFFED_BYTES = 1_000_000
+_SNIFFED_BYTES, _JSON_BYTES = 1_000_000, 64_000_000
 
 
 def scenario_file(given: str | None) -> str:
@@ -59,10 +60,21 @@ def plan_file(given: str | None) -> str:
 
 
 def is_scenario(source: str) -> bool:
-    """Whether a file is a scenario rather than a plan, by its ending; or a name, which only scenarios have."""
+    """Whether a file is a scenario rather than a plan, by its ending or schema; or a name, as only scenarios have."""
     from planner.scenario.shipped import is_name
 
-    return PurePath(source).suffix in (".yaml", ".yml") or is_name(source)
+    return PurePath(source).suffix in (".yaml", ".yml") or is_name(source) or _is_json(source)
+
+
+def _is_json(source: str) -> bool:
+    """Whether a file is a scenario in JSON: the first schema in it is that of scenarios."""
+    if PurePath(source).suffix != ".json":
+        return False
+    try:
+        found = re.search(r'"schema"\s*:\s*"([^"]*)"', files.read_text(source, limit_bytes=_JSON_BYTES))
+    except InputError:  # whoever reads it says what is wrong
+        return False
+    return found is not None and found[1] == "plan/v1"
 
 
 def scenarios_here() -> list[str]:
@@ -138,7 +150,26 @@ def load(
     if frame is not None:
         _tell_which(frame, source, scenario.file)
     folder = hardware or scenario.hardware.catalog
-    return scenario, load_catalog(folder, prices=prices, price=price, rates=scenario.rates, frame=frame)
+    catalog = load_catalog(folder, prices=prices, price=price, rates=scenario.rates, frame=frame)
+    if frame is not None:
+        _tell_idle(frame, scenario, catalog, price or ())
+    return scenario, catalog
+
+
+def _tell_idle(frame: Frame, scenario: Scenario, catalog: Catalog, price: Sequence[str]) -> None:
+    """Prices of devices that the scenario does not allow: they move nothing."""
+    from planner.catalog.names import device_matches
+
+    allow, deny = scenario.hardware.allow, scenario.hardware.deny
+    for text in price:
+        pattern = text.partition("=")[0].partition("@")[0].strip()
+        mine = [device for device in catalog.devices.values() if device_matches(device, pattern)]
+        usable = (
+            any(device_matches(one, name) for name in allow) and not any(device_matches(one, name) for name in deny)
+            for one in mine
+        )
+        if mine and not any(usable):
+            frame.say(f"--price '{text}' moves nothing: hardware.allow or hardware.deny leaves those devices out")
 
 
 def _tell_which(frame: Frame, given: str, file: str) -> None:

@@ -97,7 +97,8 @@ def _may_write(file: str, force: bool) -> None:
     if file == STDOUT:
         return
     if PurePath(file).suffix not in (".yaml", ".yml"):
-        raise usage("not-a-scenario", f"'{file}' is no name of a scenario file", f"plan init {file}.yaml")
+        name = PurePath(file).stem or "scenario"
+        raise usage("not-a-scenario", f"'{file}' is no name of a scenario file", f"plan init {name}.yaml")
     if not force and Path(file).exists():
         raise usage("file-exists", f"{file} is there already", "--force replaces it; or name another file")
 

@@ -9,6 +9,8 @@ from typing import Any
 from typer import BadParameter
 from typer.core import TyperCommand, TyperGroup
 
+from planner.spelling import choice_meant
+
 OWN = "Options"
 # title -> parameters; what is named nowhere is a command's own
 OPTION_GROUPS = {
@@ -26,10 +28,6 @@ COMMAND_GROUPS = {
     "Trust": ("verify", "validate", "calibrate"),
 }
 OTHER_COMMANDS = "More"
-_FORMATS_MEANT = {  # what `framework` or people call a program, and the format of `plan export` that is made for it
-    "megatron": "torchrun", "megatron-lm": "torchrun", "fsdp": "torchtitan", "jax": "maxtext",
-    "tensorrt-llm": "trt-llm", "tensorrt": "trt-llm", "k8s": "kubernetes",
-}  # fmt: skip
 _ROWS = list[tuple[str, str]]
 
 
@@ -46,21 +44,15 @@ class Command(TyperCommand):
             if name == "output" and (file := re.match(r"'([^']*\.\w+)' is not one of", error.message)):
                 error.message += f" A file is named by --out {file[1]}"
             elif choice := re.match(r"'([^']+)' is not one of (.+)\.$", error.message):
-                near = _meant(choice[1].lower(), re.findall(r"'([^']+)'", choice[2]))
+                if name == "output" and choice[1] in ("html", "xlsx"):
+                    error.message += f" A page or a workbook of a plan: plan report PLAN -o {choice[1]}"
+                near = choice_meant(choice[1], re.findall(r"'([^']+)'", choice[2]))
                 error.message += f" Did you mean {near}?" if near else ""
             raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments, own options, then those that commands share."""
         _write_parameters(self, ctx, formatter)
-
-
-def _meant(word: str, choices: list[str]) -> str:
-    """The choice that a word may stand for; "" none."""
-    from planner.spelling import closest
-
-    other = _FORMATS_MEANT.get(word, "")
-    return other if other in choices else next(iter(closest(word, choices)), "")
 
 
 class Group(TyperGroup):

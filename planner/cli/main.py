@@ -132,7 +132,9 @@ def _answer() -> None:
             sys.exit(2)
         raise
     except streams.Lost as lost:
-        Frame().complain(lost)
+        before = lost.__context__  # the end of a command that has told of it, before what it left was flushed
+        if not (isinstance(before, SystemExit) and before.code == lost.exit_code):
+            Frame().complain(lost)
         sys.exit(lost.exit_code)
     except Exception as error:
         found = shortage_of(error)

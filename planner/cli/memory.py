@@ -67,7 +67,20 @@ class Goal(StrEnum):
 
 
 def _count(flag: str, help_text: str, most: int = options.MOST_COUNT) -> Any:
-    return typer.Option(flag, min=1, max=most, help=help_text)
+    """A count as scenarios have it: 8192, 128k."""
+
+    def read(text: str | int) -> int:
+        from planner import units
+
+        try:
+            number = units.parse_count(text, field=flag)
+        except units.UnitError as error:
+            raise typer.BadParameter(f"{error.message}; {error.hint}") from None
+        if not 1 <= number <= most:
+            raise typer.BadParameter(f"{text} is not in the range from 1 to {most:,}.")
+        return number
+
+    return typer.Option(flag, parser=read, metavar="COUNT", help=help_text)
 
 
 def memory(
@@ -225,7 +238,7 @@ def _card(text: str) -> Card:
     from planner.memory.cards import card, marketed_card
 
     try:
-        size = units.parse_bytes(text)
+        size = units.parse_bytes(text, field="--fit")
     except units.UnitError as error:
         if error.reference in ("missing-unit", "ambiguous-suffix") or text[:1].isdigit():
             raise usage(error.reference, error.message, error.hint) from None

@@ -25,7 +25,8 @@ def share_of(text: str, flag: str = "--gap", example: str = "0.1%") -> float:
 
     share = _quantity(units.parse_fraction, text, flag)
     if not 0 <= share < 1:
-        raise usage("out-of-range", f"{flag} is {text}; it must be at least 0 and below 1", f'write "{example}"')
+        meant = f"{share:g}%" if 1 <= share < 100 and "%" not in text else example
+        raise usage("out-of-range", f"{flag} is {text}; it must be at least 0 and below 1", f'write "{meant}"')
     return share
 
 

@@ -53,7 +53,10 @@ def read(
     from planner.reading.source import Source
     from planner.reading.writing import still_wanted, write_into, write_piece
     from planner.report.reading import render_reading
+    from planner.scenario.fields import safe_name
 
+    if name and name != safe_name(name):
+        raise usage("unsafe-name", f"--name '{name[:80]}' is no name of a workload", f"write '{safe_name(name)}'")
     asked = Asked(columns=_columns(column or []), time_zone=time_zone, time_unit=_unit(time_unit), model=model,
                   accelerator=accelerator, devices=devices, name=name, today=clock.today().isoformat())  # fmt: skip
     with frame.progress("reading"):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.carriers import dataclass
 from planner.catalog.load import DEFAULT
+from planner.cli.find import is_scenario
 from planner.cli.frame import Frame, usage
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def kind_of(source: str) -> str:
     path = Path(source)
     if source == DEFAULT or path.is_dir():
         return "catalog"
-    if path.suffix != ".json":
+    if path.suffix != ".json" or is_scenario(source):
         return "scenario"
     from planner import files
 

@@ -11,6 +11,7 @@ from planner.cli import options
 from planner.cli.frame import Form, Frame, command, usage
 from planner.cli.interrupts import answered, on_time
 from planner.cli.quantities import deadline_of, money_of, share_of
+from planner.errors import OutputError
 
 
 def solve(
@@ -157,7 +158,11 @@ def _show(
     from planner.report.plan import quiet, render_first, render_plan, render_sections
 
     view_file = out if output in (Form.csv, Form.md) and out not in (None, "-") else None
-    saved = _save(plan, None if view_file else out)
+    lost = None
+    try:
+        saved = _save(plan, None if view_file else out)
+    except OutputError as error:  # of an answer that took minutes its file is the lesser part
+        saved, lost = "", error
     document, whole = plan.document, frame.verbose > 0
     view = frame.view(view_file)
     if output is Form.json:
@@ -181,6 +186,8 @@ def _show(
         else:
             text = render_first(document, output.value, **view)
     frame.emit(text, view_file)
+    if lost is not None:
+        raise lost
 
 
 def _save(plan: Any, out: str | None) -> str:

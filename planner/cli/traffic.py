@@ -8,6 +8,7 @@ import typer
 
 from planner.cli import options
 from planner.cli.frame import Form, Frame, command
+from planner.errors import InputError
 
 
 def traffic(
@@ -23,8 +24,13 @@ def traffic(
     from planner.traffic.facts import traffic_document
     from planner.traffic.trace import read_trace
 
-    with frame.progress("reading"):
-        document = traffic_document(read_trace(trace))
+    try:
+        with frame.progress("reading"):
+            document = traffic_document(read_trace(trace))
+    except InputError as error:
+        if any(problem.reference == "missing-column" for problem in error.problems):
+            frame.say(f"plan read {trace} --into SCENARIO takes logs of other forms, too")
+        raise
     frame.emit(render_traffic(document, output.value, **frame.view(out)), out)
 
 

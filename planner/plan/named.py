@@ -352,7 +352,7 @@ def _too_few(candidates: Candidates, thing: _Thing, has_plan: bool) -> str:
 
 def _impossible(candidates: Candidates, thing: _Thing) -> str:
     """What came nearest to running there."""
-    furthest: tuple[tuple[int, bool, bool, float], str, Drop] | None = None
+    furthest: tuple[tuple[int, bool, bool, bool, float], str, Drop] | None = None
     for name, ledger in candidates.ledgers.items():
         for key in thing.keys:
             drop = ledger.nearest_on.get(key)

@@ -148,7 +148,8 @@ def _unmatched_regions(scenario: Scenario, catalog: Catalog) -> Iterator[Problem
         if not matched and not any(fnmatchcase(region, text.lower()) for region in own):
             of = "the catalog" if provider == "*" else provider
             known = {offer.region for offer in there} or own
-            yield _unknown(scenario, path, "region", text, sorted(known), of=of, hint=_patterns(text, known))
+            hint = area_meant(text) or _patterns(text, known)
+            yield _unknown(scenario, path, "region", text, sorted(known), of=of, hint=hint)
 
 
 def _patterns(text: str, regions: Iterable[str]) -> str:
@@ -158,6 +159,23 @@ def _patterns(text: str, regions: Iterable[str]) -> str:
     return f"write a region, or what several have in common: {' or '.join(meant)}" if meant and "*" not in text else ""
 
 
+def area_meant(text: str) -> str:
+    """What a country or a part of the world is called here; "" for any other word."""
+    low = text.lower()
+    if low in ("europe", "european-union"):
+        return 'write eu, all countries of the European Union, or eea; regions that are called so: "europe-*"'
+    code = next((code for code, names in _COUNTRIES.items() if low in names.split()), "")
+    return f"countries go by their two letters: {code}" if code else ""
+
+
+_COUNTRIES = {
+    "au": "australia", "be": "belgium", "br": "brazil brasil", "ca": "canada", "cl": "chile",
+    "de": "germany deutschland", "es": "spain", "fi": "finland", "fr": "france",
+    "gb": "uk england britain great-britain united-kingdom",
+    "ie": "ireland", "in": "india", "is": "iceland", "jp": "japan", "ma": "morocco", "nl": "netherlands holland",
+    "pl": "poland", "sa": "saudi-arabia", "se": "sweden", "sg": "singapore", "tw": "taiwan",
+    "us": "usa america united-states", "za": "south-africa",
+}  # fmt: skip
 MOST_PATTERNS = 3  # that are told of one word
 # Names that people have for a provider and the catalog has not: of its company, or that it had before
 _CALLED = {"amazon": "aws", "datacrunch": "verda", "google": "gcp", "microsoft": "azure", "oracle": "oci"}

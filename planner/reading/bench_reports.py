@@ -467,6 +467,45 @@ def _summary_runs(source: Source, skipped: Skips) -> Runs:
         yield number, run, _MS
 
 
+# the summary that LoadGen of MLPerf Inference prints
+
+_LOADGEN = re.compile(r"(?m)^(?:Scenario|Mode) *: |^MLPerf Results Summary *$")
+_NANOSECONDS = re.compile(r"(?i)^(mean|[0-9.]+)(?:th)?(?: percentile)? (.+?) *\(ns\) *: *([0-9]+) *$")
+_OF_LOADGEN = {"latency": "e2e_latency", "first token latency": "ttft", "time to output token": "tpot"}
+
+
+def _recognise_loadgen(source: Source) -> Match:
+    """What stands above its figures."""
+    there = len({found.split(":")[0].strip() for found in _LOADGEN.findall(source.head_text)}) if source.is_text else 0
+    return Match(score=0.95 if there == 3 else 0.05, tool="MLPerf LoadGen", missing=("MLPerf Results Summary",))
+
+
+def _loadgen_runs(source: Source, skipped: Skips) -> Runs:
+    run: dict[str, Any] = {}
+    said: dict[str, str] = {}
+    for line in source.lines():
+        name, _, value = (part.strip() for part in line[:400].partition(":"))
+        said.setdefault(name.lower(), value)
+        if found := _NANOSECONDS.match(line[:400].strip()):
+            stat, what, nanoseconds = found.groups()
+            if what.lower() in _OF_LOADGEN:
+                stat = "mean" if stat.lower() == "mean" else f"p{float(stat):g}"
+                run[f"{_OF_LOADGEN[what.lower()]}_{stat}_s"] = int(nanoseconds) / 1e9
+    for column, words in (
+        ("requests_per_second", "samples per second"),
+        ("output_tokens_per_second", "tokens per second"),
+    ):
+        run[column] = said.get(f"completed {words}", said.get(words))
+    if said.get("scenario") == "Offline":
+        run["scenario"] = "offline"
+    elif said.get("scenario") == "Server":
+        run["request_rate"] = said.get("target_qps")
+    if not str(said.get("result is", "")).startswith("VALID"):
+        skipped.add(f"a result that is {said.get('result is', 'told no end')[:40]}", 1)
+        return
+    yield 1, run, _S
+
+
 KINDS = tuple(
     each.kind()
     for each in (
@@ -497,6 +536,9 @@ KINDS = tuple(
         Format(name="bench-lines", title="printed throughput or latency of vLLM",
                looks_for="a line such as Throughput: 2 requests/s, 900 total tokens/s, or Avg latency: 1.5 seconds",
                recognise=_recognise_lines, runs=_line_runs),
+        Format(name="bench-loadgen", title="summary of MLPerf Inference",
+               looks_for="what LoadGen prints: MLPerf Results Summary, Scenario, Mode and latencies in ns",
+               recognise=_recognise_loadgen, runs=_loadgen_runs),
         Format(name="bench-summary", title="summary of EvalScope or llm-load-test",
                looks_for="JSON with Number of concurrency and averages, or summary and response_time",
                recognise=_recognise_summaries, runs=_summary_runs),

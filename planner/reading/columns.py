@@ -13,7 +13,7 @@ from planner.carriers import dataclass
 NAMES: Mapping[str, tuple[str, ...]] = {
     "time": (
         "timestamp", "arrivaltimestamp", "arrivedat", "arrivaltime", "arrival", "requesttime", "requesttimestamp",
-        "createdatiso", "createdat", "created", "requestcreatedat", "starttime", "starttimeunixnano",
+        "createdatiso", "createdat", "created", "requestcreatedat", "starttime", "starttimeunixnano", "timeunixnano",
         "timegenerated", "timegeneratedutc",
         "requeststart", "receivedat", "startedat", "submittedat",
         "datetime", "eventtime", "time", "ts", "date", "t", "start", "begin",
@@ -66,6 +66,7 @@ _GERMAN = (  # parts of names, the longest first, as compounds have them: Eingab
 )  # fmt: skip
 _MEANT = dict(_GERMAN)
 _PART = re.compile("|".join(_MEANT), re.IGNORECASE)
+_LOST = re.compile(r"[^\x00-\x7f]")  # what is no character of UTF-8 is read as one sign
 _BELOW = ("input", "output")  # roles whose columns may lie in records of any name: attributes.gen_ai.usage.input_tokens
 SYMBOLS = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns"}
 
@@ -127,5 +128,6 @@ def roles_of(names: Sequence[str], named: Mapping[str, str] | None = None) -> Ro
     if not plain(found.get("input", "")).endswith("inputtokens"):  # prompt tokens hold the cached ones
         found.pop("cache_read", None)
         found.pop("cache_write", None)
-    found.update(named or {})
+    legible = {_LOST.sub("\ufffd", name): name for name in names}  # of a file that is in Latin-1, say
+    found.update({role: legible.get(_LOST.sub("\ufffd", name), name) for role, name in (named or {}).items()})
     return Roles(of=found, time_unit_s=unit_of(found["time"]) if "time" in found else None)

@@ -88,12 +88,14 @@ def records_of(source: Source) -> list[dict[str, Any]]:
     return [row for row in (rows or [])[:_MOST_HEAD] if isinstance(row, dict)]
 
 
-def _list_in(value: Any) -> list[Any] | None:
-    """The list of records below one of the usual keys."""
-    if isinstance(value, dict):
-        for key in _BELOW:
-            if isinstance(value.get(key), list) and value[key] and isinstance(value[key][0], dict):
-                return list(value[key])
+def _list_in(value: Any, depth: int = 3) -> list[Any] | None:
+    """The list of records below one of the usual keys, or below several: {"data": {"requests": [...]}}."""
+    for key in _BELOW if isinstance(value, dict) and depth else ():
+        below = value.get(key)
+        if isinstance(below, list) and below and isinstance(below[0], dict):
+            return list(below)
+        if (found := _list_in(below, depth - 1)) is not None:
+            return found
     return None
 
 
@@ -129,7 +131,8 @@ class JsonLines:
         """Records of about a megabyte: number of the first line, records, and their lines unless those follow it."""
         text = self.source.head_text.lstrip()
         first = next((line for line in self.source.first_lines if line.strip()), "")
-        by_line = text.startswith("{") and _is_record(first) and not _list_in(loads(first))
+        alone = sum(map(bool, map(str.strip, self.source.first_lines))) == 1  # not one such record of many
+        by_line = text.startswith("{") and _is_record(first) and not _list_in(loads(first), 3 if alone else 1)
         yield from self._lines() if by_line else self._document()
 
     def _lines(self) -> Iterator[tuple[int, list[dict[str, Any]], list[int]]]:

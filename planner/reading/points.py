@@ -14,6 +14,7 @@ from planner.carriers import dataclass
 from planner.reading.columns import english, plain
 from planner.reading.kinds import Asked
 from planner.reading.reading import Piece, Reading
+from planner.units import counted
 
 MOST_POINTS = 20_000
 _SHOWN = 24
@@ -348,8 +349,9 @@ def _rows_piece(reading: Reading, points: list[Point], stem: str) -> None:
              and (point.cells.get("n_accel") or 0) >= 1]  # fmt: skip
     if len(whole) < len(points):
         missing = [flag for flag, name in _FLAGS.items() if any(not point.cells.get(name) for point in points)]
-        reading.note(f"{len(points) - len(whole):,} points become no measurement rows: the file does not say "
-                     f"{', '.join(missing)}")  # fmt: skip
+        few = len(points) - len(whole)
+        become = f"{counted(few, 'point')} {'becomes' if few == 1 else 'become'} no measurement rows"
+        reading.note(f"{become}: the file does not say {', '.join(missing)}")
     if not whole:
         return
     text = io.StringIO()

@@ -131,9 +131,9 @@ def read(source: Source, asked: Asked) -> Reading:
     told_of(reading, list(found.lists.values()), found.seen, catalog)
     reading.understood["prices"] = "US dollars an hour, " + reading.understood.pop("price", "of a machine")
     if found.unsold:
-        device, price = next(((each.device, each.price) for each in found.seen
-                              if each.terms == "on_demand" and each.device in catalog.devices),
-                             ("DEVICE", Decimal(2)))  # fmt: skip
+        known = [each for each in found.seen if each.terms == "on_demand" and each.device in catalog.devices]
+        known.sort(key=lambda each: not any(text.startswith(f"{each.device} ") for text in found.unsold))
+        device, price = (known[0].device, known[0].price) if known else ("DEVICE", Decimal(2))
         reading.note(f"the catalog has no such offer of {', '.join(list(found.unsold)[:12])}: it gets no price; plan "
                      f"solve --price '{device}=${price:.6g}/h' gives all offers of a device one")  # fmt: skip
     return reading

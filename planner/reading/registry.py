@@ -52,7 +52,15 @@ _NO_TEXT = (  # first bytes of what people have beside texts, and what to make o
     (b"PAR1", "it is Parquet: write it as CSV or as JSON lines"),
     (b"SQLite format 3", "it is a database: write the table as CSV"),
     (b"%PDF", "it is a PDF: the table behind it as CSV is read"),
+    (b"\x89PNG", "it is a picture: the figures behind it as CSV are read"),
+    (b"BZh", "it is packed by bzip2: unpack it first, or pack it by gzip or zstd"),
+    (b"\xfd7zXZ", "it is packed by xz: unpack it first, or pack it by gzip or zstd"),
 )
+_OURS = re.compile(r"""\A(?:\s|#[^\n]*\n)*(?:\{\s*"schema"\s*:\s*"|schema:\s*["']?)((?:plan|catalog)/[a-z0-9/]+)""")
+_ITS_USE = {  # what this program wrote, or reads elsewhere, and by which command
+    "plan/v1": "it is a scenario: plan solve FILE",
+    "plan/result/v1": "it is a plan, which predicts and measures nothing: plan explain, report or verify FILE",
+}
 
 
 def kinds() -> tuple[Kind, ...]:
@@ -88,6 +96,9 @@ def kind_of(source: Source, named: str = "", asked: Asked | None = None) -> tupl
         return known[named], known[named].recognise(source)
     if not source.head.strip():
         raise _unread(source, "empty-file", f"{source.name} is empty", "name a file that holds something")
+    if mine := _OURS.match(source.head_text):
+        hint = _ITS_USE.get(mine[1], f"it is {mine[1]}, which plan wrote itself or takes by another command")
+        raise _unread(source, "unknown-format", f"{source.name} is of no kind that is read", hint)
     matches = sorted(((kind.recognise(source), kind) for kind in known.values()), key=lambda each: -each[0].score)
     best, kind = matches[0] if matches else (NOTHING, None)
     if asked is not None and not asked.columns.keys().isdisjoint(("input", "output")):

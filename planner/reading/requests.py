@@ -114,7 +114,7 @@ def _names(records: Iterable[dict[str, Any]]) -> list[str]:
 
 def _demand_roles(source: Source, roles: Roles, names: Sequence[str], asked: Asked) -> None:
     for role, column in asked.columns.items():
-        if column not in names:
+        if roles.of[role] not in names:
             hint = "columns: " + ", ".join(names[:30])
             raise refused(source, "unknown-column", f"there is no column '{column[:80]}' for {role}", hint, 1)
     missing = [role for role in _NEEDED if role not in roles.of]

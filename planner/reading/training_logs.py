@@ -37,7 +37,7 @@ def recognise_text(source: Source) -> Match:
             return Match(score=0.95, found=(f"lines of {tool}",), tool=tool)
     if not source.whole and re.search(r"(?i)\b(torchrun|OMP_NUM_THREADS|megatron|deepspeed|using world size)", text):
         return Match(score=0.62, found=("the beginning of a training run",))
-    if len(re.findall(r"^\d{1,12} \d{1,6}\.\d{1,20}$", text, re.M)) > 10:
+    if len(re.findall(r"^\d{1,12} \d{1,6}\.\d{1,20}\r?$", text, re.M)) > 10:
         return Match(score=0.7, found=("step and loss, a line each",), tool="torchtitan")
     if re.search(r"\|\s*TPS/GPU\s*\|\s*Memory", text):
         return Match(score=0.8, found=("a table of TPS/GPU and memory",), tool="torchtitan")

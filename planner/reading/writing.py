@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from planner import files
+from planner.architecture.load import load_model
 from planner.errors import InputError, OutputError, Place, Problem, UsageError
 from planner.reading.kinds import Asked
 from planner.reading.reading import Piece, Reading
@@ -101,11 +102,17 @@ def write_into(reading: Reading, scenario: str, asked: Asked, *, force: bool = F
 def still_wanted(scenario: str) -> list[str]:
     """What a scenario wants before it can be solved: a sentence each, with what to write."""
     try:
-        load_scenario(scenario)
+        asked = load_scenario(scenario)
     except InputError as error:
         found = [(problem, problem.places[0].line if problem.places else 0) for problem in error.problems]
         return [f"{problem.message}, line {line}: {problem.hint}" for problem, line in found]
-    return []
+    wanted = []
+    for name in dict.fromkeys(one.model.preset for one in asked.workloads if one.model and one.model.preset):
+        try:
+            load_model(name)
+        except InputError as error:
+            wanted += [f"{problem.message}: {problem.hint}" for problem in error.problems]
+    return wanted
 
 
 def _demand_free(name: str, content: str, source: str, *, force: bool) -> None:

@@ -11,10 +11,11 @@ from typing_extensions import TypedDict
 
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device, Offer
-from planner.catalog.names import device_matches
+from planner.catalog.names import device_matches, provider_matches
 from planner.catalog.offers import PRICE_MODELS
 from planner.catalog.regions import region_matches
 from planner.errors import UsageError
+from planner.plan.references import area_meant
 from planner.report import rows as lists
 from planner.report.rows import Field
 from planner.spelling import closest
@@ -31,6 +32,7 @@ class Filter:
 
     device: tuple[str, ...] = ()
     region: tuple[str, ...] = ()
+    provider: tuple[str, ...] = ()
     pricing: str | None = None
     suspect: bool = False
 
@@ -88,7 +90,15 @@ def _demand_known(catalog: Catalog, wanted: Filter) -> None:
         if not any(_lies_in(offer, pattern) for offer in catalog.offers):
             near = closest(pattern.lower()[:100], sorted({offer.region for offer in catalog.offers}))
             hint = f"did you mean '{near[0]}'?" if near else "plan catalog list --group-by region shows every region"
+            hint = area_meant(pattern) or hint
             raise UsageError.of("unknown-value", f"nobody sells in a region '{pattern[:80]}'", hint=hint)
+
+    for pattern in wanted.provider:
+        if not any(provider_matches(offer.provider, pattern) for offer in catalog.offers):
+            hint = "plan catalog list --group-by provider shows every provider"
+            near = closest(pattern.lower()[:100], sorted({offer.provider for offer in catalog.offers}))
+            hint = f"did you mean '{near[0]}'?" if near else hint
+            raise UsageError.of("unknown-provider", f"there is no provider '{pattern[:80]}'", hint=hint)
 
 
 def _sort_value(row: OfferRow) -> float:
@@ -102,6 +112,7 @@ def _matches(catalog: Catalog, offer: Offer, wanted: Filter) -> bool:
         (wanted.suspect or not offer.quality)
         and (wanted.pricing is None or offer.price_model == wanted.pricing)
         and (not wanted.device or any(device_matches(device, pattern) for pattern in wanted.device))
+        and (not wanted.provider or any(provider_matches(offer.provider, pattern) for pattern in wanted.provider))
         and (not wanted.region or any(_lies_in(offer, pattern) for pattern in wanted.region))
     )
 

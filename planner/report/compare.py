@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planner.analysis.compare.decision import of_one_time
 from planner.analysis.compare.document import flat_rows
 from planner.analysis.compare.model import Compared, CompareDocument, SideTold
 from planner.plan.parts import said_of
@@ -138,7 +139,7 @@ def _table(one: Compared, currency: str, pair: Sequence[SideTold]) -> Block:
     if any(row["part"] == "contracts" for row in one["money"]):
         notes.append(APART)
     spans = one["horizon_hours"]
-    if spans["old"] != spans["new"]:
+    if not of_one_time(one):
         each = " and ".join(f"{words.span(spans[side])} in {one[side]}" for side in ("old", "new"))
         notes.append(f"Serving is paid for {each}: the totals are of different times")
     heads = columns("Workload", "Plan", ">Cost", ">Difference", ">Change")

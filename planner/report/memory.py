@@ -82,7 +82,7 @@ def _header(document: MemoryDocument) -> Block:
 def _asked(document: MemoryDocument) -> str:
     if document["kind"] == "serving":
         held = document["asked"]
-        requests = f"{held['concurrency']:,} requests of {held['context']:,} tokens"
+        requests = f"{units.counted(held['concurrency'], 'request')} of {held['context']:,} tokens"
         token = units.format_bytes(document["kv_bytes_per_token"])
         spread = _spread(held["devices"], [f"{axis}{held[axis]}" for axis in ("tp", "pp", "ep") if held[axis] > 1])
         return f"serving {requests} · cache {held['kv_cache']}, {token} a token · {spread}"

@@ -222,7 +222,7 @@ def _in_the_way(document: PlanDocument, facts: Infeasible) -> Said:
         + (f" ({words.one_of(one['label'])})" if one["label"] != one["name"] else " must run")
         for one in facts["conflict"]
     ]
-    notes = [(f"{name}: {words.missed(reasons[0])}",) for name, reasons in facts["workloads"].items() if reasons]
+    notes = [(f"{name}: {_missed(reasons)}",) for name, reasons in facts["workloads"].items() if reasons]
     if conflict:
         head = "cannot hold together" + (", though any fewer of these can" if facts["minimal"] else "")
         head = head if len(conflict) > 1 else "cannot be met even by itself"
@@ -236,6 +236,12 @@ def _in_the_way(document: PlanDocument, facts: Infeasible) -> Said:
     if more:
         notes.append((f"{' and '.join(more)}: with -v",))
     return Said(mark="!", rows=notes[:4], tone="bad", most_lines=3)
+
+
+def _missed(reasons: Sequence[str]) -> str:
+    """What came nearest; where filters leave nothing, what each of them takes, the last first."""
+    few = [words.missed(reason) for reason in reasons[:3]]
+    return f"nothing is left to rent: {'; '.join(few)}" if re.match(r"[\d,]+ offers?: ", reasons[0]) else few[0]
 
 
 def _last(document: PlanDocument, saved: str, launch: str) -> Block:

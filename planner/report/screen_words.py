@@ -235,6 +235,8 @@ def _split(document: PlanDocument) -> Iterator[str]:
         yield f"for {lasting}"
     if ahead:
         yield f"{words.money(document, ahead)} of it committed"
+    if copied := sum(copy["cost_microusd"] for copy in document.get("copies") or ()):  # no workload's line has them
+        yield f"{words.money(document, copied)} of it copies of data"
 
 
 def sure_line(document: PlanDocument, elapsed_s: float | None) -> str:

@@ -7,6 +7,7 @@ the field's name, which only the caller knows.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import re
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, NoReturn, TypeVar
 
-from pydantic import BeforeValidator, GetJsonSchemaHandler, PlainValidator, ValidationInfo, WithJsonSchema
+from pydantic import BeforeValidator, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
@@ -29,9 +30,8 @@ MAX_TOKENS = 1e18
 MAX_COUNT = 10**6
 LEAST_PARAMETERS = 10**6  # the smallest language models that are published; below it a unit was forgotten
 _CENTURY_S = 100 * 12 * 730 * 3600.0
-_NUMBER = r"[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?"
+NUMBER = r"[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?"
 _YEARS = re.compile(r" *years? *$")
-_SUM = rf"({_NUMBER}|[0-9]{{1,3}}(,[0-9]{{3}})+(\.[0-9]+)?)"
 
 
 def refuse(reference: str, message: str, hint: str = "") -> NoReturn:
@@ -113,23 +113,8 @@ def _quantity(
     return _Bounded(check, says=says)
 
 
-def _money(parse: Callable[..., int], most: int) -> BeforeValidator:
-    def check(value: object, info: ValidationInfo) -> int:
-        rates = (info.context or {}).get("rates", units.NO_RATES)
-        try:
-            number = parse(value, field=FIELD, rates=rates)
-        except UnitError as error:
-            refuse(error.reference, error.message, error.hint)
-        if number > most:
-            says = f"at most {units.format_money(most)}"
-            refuse("out-of-range", f"{FIELD} is {value}; it must be {says}", f"write a value {says}")
-        return number
-
-    return BeforeValidator(check)
-
-
 def _text_schema(unit: str, example: str, *, bare: bool = False) -> WithJsonSchema:
-    text = {"type": "string", "pattern": f"^ *{_NUMBER} *({unit}) *$", "examples": [example]}
+    text = {"type": "string", "pattern": f"^ *{NUMBER} *({unit}) *$", "examples": [example]}
     return WithJsonSchema({"anyOf": [{"type": "number"}, text]} if bare else text)
 
 
@@ -138,35 +123,13 @@ _COUNT_UNITS = "[kMBT]?"
 _TOKEN_UNITS = "[kMBT]?( ?tokens?)?"
 _TIME_SCHEMA = _text_schema(_TIME_UNITS, "30 days")
 _COUNT_SCHEMA = _text_schema(_COUNT_UNITS, "8", bare=True)
-_LENGTH_SCHEMA = _text_schema(_COUNT_UNITS, "64k", bare=True)
+_LENGTH_SCHEMA = _text_schema(_TOKEN_UNITS, "64k", bare=True)
 _TOKEN_SCHEMA = _text_schema(_TOKEN_UNITS, "2T tokens", bare=True)
 _SHARE_SCHEMA = _text_schema("%", "30 %", bare=True)
-_CHANGE_TEXT = {"type": "string", "pattern": rf"^ *-? *{_NUMBER} *% *$", "examples": ["20 %", "-20 %"]}
+_CHANGE_TEXT = {"type": "string", "pattern": rf"^ *-? *{NUMBER} *% *$", "examples": ["20 %", "-20 %"]}
 _CHANGE_SCHEMA = WithJsonSchema({"anyOf": [{"type": "number"}, _CHANGE_TEXT]})
 _BYTES_SCHEMA = _text_schema("[kMGTP]?B|[KMGTP]iB", "80 GB")
 _RATE_SCHEMA = _text_schema("[kMGTPE]?bit/s|[kMGTP]?B/s|[KMGTP]iB/s", "100 Gbit/s")
-_SIGN = r"((US)?\$|[€£₹]|[A-Z]{3})"  # or the code of a currency, before an amount or after it
-_MONEY_SCHEMA = WithJsonSchema(
-    {
-        "type": "string",
-        "pattern": rf"^ *({_SIGN} *{_SUM} *[kKM]?|{_SUM} *([kM]? *[A-Z]{{3}}|[kKM])) *$",
-        "examples": ["$60000"],
-    }
-)
-_ENERGY_PRICE_SCHEMA = WithJsonSchema(
-    {
-        "type": "string",
-        "pattern": rf"^ *({_SIGN} *{_SUM}|{_SUM} *[A-Z]{{3}}) */ *[kM]Wh *$",
-        "examples": ["$0.12/kWh"],
-    }
-)
-_PRICE_SCHEMA = WithJsonSchema(
-    {
-        "type": "string",
-        "pattern": rf"^ *({_SIGN} *{_SUM}|{_SUM} *[A-Z]{{3}}) */ *(s|min|h|hour|day|month|year) *$",
-        "examples": ["$2.49/h"],
-    }
-)
 
 _positive_time = _quantity(
     units.parse_duration, "above 0 and at most 1200 months", 0, _CENTURY_S, above=True, hint='write "30 days"'
@@ -203,15 +166,36 @@ Parameters = Annotated[
         hint=lambda number: f"did you mean {number:.0f}B?" if 0 < number < 10_000 else "write 8B",
     ),
 ]
-Length = Annotated[int, _LENGTH_SCHEMA, _quantity(units.parse_count, "at least 1 and at most 1e9", 1, 10**9)]
+
+
+def _parse_length(value: object, *, field: str = "value") -> int:
+    """A whole number of tokens, with or without the word."""
+    return units.parse_count(re.sub(r" *tokens?$", "", value) if isinstance(value, str) else value, field=field)
+
+
+Length = Annotated[int, _LENGTH_SCHEMA, _quantity(_parse_length, "at least 1 and at most 1e9", 1, 10**9)]
 Count = Annotated[int, _COUNT_SCHEMA, _quantity(units.parse_count, "at least 1 and at most 1000000", 1, MAX_COUNT)]
 CountOrZero = Annotated[
     int, _COUNT_SCHEMA, _quantity(units.parse_count, "at least 0 and at most 1000000", 0, MAX_COUNT)
 ]
+
+
+def _parse_per_minute(value: object, *, field: str = "value") -> float:
+    """A number of requests in a minute; what is told of another time is told its own key."""
+    try:
+        return units.parse_number(value, field=field)
+    except UnitError as error:
+        with contextlib.suppress(UnitError):
+            rate = 60 * units.parse_request_rate(value)
+            hint = f"write {rate:.6g}, of a minute; or requests: {value}"
+            error = UnitError(error.reference, f"{field} is of a minute, and '{value}' names its time", hint)
+        raise error from None
+
+
 RequestsPerMinute = Annotated[
     float,
     _text_schema(_COUNT_UNITS, "600", bare=True),
-    _quantity(units.parse_number, "above 0 and at most 1e12", 0, 1e12, above=True),
+    _quantity(_parse_per_minute, "above 0 and at most 1e12", 0, 1e12, above=True),
 ]
 Factor = Annotated[
     float,
@@ -279,8 +263,6 @@ ArrivalRate = Annotated[
     _text_schema("(requests)?/(s|min|h|day)", "16 /s"),
     _quantity(units.parse_request_rate, "above 0 and at most 1e9 /s", 0, 1e9, above=True, hint='write "16 /s"'),
 ]
-Money = Annotated[int, _MONEY_SCHEMA, _money(units.parse_money, 10**18)]
-Price = Annotated[int, _PRICE_SCHEMA, _money(units.parse_price, 10**15)]
 
 
 def _parse_watts(value: object, *, field: str = "value") -> float:
@@ -299,7 +281,6 @@ Watts = Annotated[
     _text_schema("[kMG]?W", "10.2 kW", bare=True),
     _quantity(_parse_watts, "above 0 and at most 100 MW", 0, 1e8, above=True, hint='write "10.2 kW"'),
 ]
-EnergyPrice = Annotated[int, _ENERGY_PRICE_SCHEMA, _money(units.parse_energy_price, 10**12)]
 Years = Annotated[
     float,
     _text_schema("years?", "4", bare=True),
@@ -312,64 +293,11 @@ Effectiveness = Annotated[
 ]
 
 
-# ---- currencies
-
-
-def rates_of(value: object) -> units.Rates:
-    """Dollars for one unit of other currencies, {EUR: 1.08, as_of: 2026-11-01}; or that all is in dollars.
-
-    Raises
-    ------
-    PydanticCustomError
-        A currency is unknown, a rate no number above zero, or the day of the rates is left out.
-    """
-    example = "write currency: {EUR: 1.08, as_of: 2026-11-01}, dollars for one EUR"
-    if value in ("USD", "EUR"):  # totals in euros are refused apart (`not_yet`)
-        return units.NO_RATES
-    if not isinstance(value, dict):
-        refuse("unknown-value", f"{FIELD} is {written(value)}; it wants USD, or rates to the dollar", example)
-    rates: dict[str, float] = {}
-    for code, rate in value.items():
-        if code == "as_of":
-            continue
-        if code not in units.CURRENCIES:
-            hint = "write a code such as " + ", ".join(units.CURRENCIES[:4])
-            refuse("unknown-value", f"{FIELD}: there is no currency {written(code)} with a rate to the dollar", hint)
-        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 1e-6 <= rate <= 1e6:
-            refuse(
-                "out-of-range", f"{FIELD}: one {code} is {written(rate)} dollars; it must be a number above 0", example
-            )
-        rates[code] = float(rate)
-    if not rates:
-        refuse("missing-field", f"{FIELD} holds no rate", example)
-    as_of = value.get("as_of")
-    if not isinstance(as_of, str) or not _DATE.fullmatch(as_of):
-        refuse("missing-field", f"{FIELD} lacks the day of its rates", "add as_of: 2026-11-01")
-    return units.Rates(dollars=rates, as_of=_date(as_of, f"as_of of {FIELD}")[:10])
-
-
-_RATE_SCHEMA_OF_ONE = {"type": "number", "exclusiveMinimum": 0}
-_CURRENCY_SCHEMA = WithJsonSchema(
-    {
-        "anyOf": [
-            {"enum": ["USD", "EUR"], "type": "string"},
-            {
-                "type": "object",
-                "properties": {"as_of": {"type": "string"}, **dict.fromkeys(units.CURRENCIES, _RATE_SCHEMA_OF_ONE)},
-                "required": ["as_of"],
-                "additionalProperties": False,
-            },
-        ]
-    }
-)
-Currency = Annotated[units.Rates, _CURRENCY_SCHEMA, PlainValidator(rates_of)]
-
-
 # ---- text --------------------------------------------------------------------------------------
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _PATTERN = re.compile(r"[A-Za-z0-9*?\[\]!._/:+-]{1,100}")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?Z?)?")
+DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?Z?)?")
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 _OTHER_DATE = re.compile(
     rf"\d{{1,4}}([./-])\d{{1,2}}\1\d{{1,4}}|\d{{1,2}}\W+({_MONTHS})[a-z]*\W+\d{{4}}|({_MONTHS})[a-z]*\W+\d{{1,2}}\W+\d{{4}}",
@@ -377,17 +305,23 @@ _OTHER_DATE = re.compile(
 )
 
 
-def _is_text(value: object, example: str) -> str:
+def text_of(value: object, example: str) -> str:
+    """The value, which is text; the example is what to write instead."""
     if not isinstance(value, str):
         hint = f'write "{written(value)}" in quotes' if isinstance(value, int | float) else f"write {example}"
         refuse("wrong-type", f"{FIELD} is {written(value)}; it wants text", hint)
     return value
 
 
+def safe_name(text: str) -> str:
+    """The nearest name that a scenario takes; "" where nothing of the text may stand in one."""
+    return re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._")[:64]
+
+
 def _name(value: object) -> str:
-    text = _is_text(value, "a name such as pretrain-8b")
+    text = text_of(value, "a name such as pretrain-8b")
     if not _NAME.fullmatch(text):
-        safe = re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._")[:64]
+        safe = safe_name(text)
         refuse("unsafe-name", f"{FIELD} is {written(text[:80])}; names are made of a-z, 0-9, '.', '_', '-', "
                "start with a letter or digit, and have at most 64 of them",
                f"write '{safe}'" if safe else "write a name such as pretrain-8b")  # fmt: skip
@@ -395,14 +329,14 @@ def _name(value: object) -> str:
 
 
 def _title(value: object) -> str:
-    text = " ".join(_is_text(value, "a title").split())
+    text = " ".join(text_of(value, "a title").split())
     if len(text) > 200:
         refuse("out-of-range", f"{FIELD} has {len(text)} characters; it may have at most 200", "shorten it")
     return text
 
 
 def _pattern(value: object) -> str:
-    text = _is_text(value, 'a name or a pattern such as "h100-*"')
+    text = text_of(value, 'a name or a pattern such as "h100-*"')
     if not _PATTERN.fullmatch(text):
         plain = re.sub(r"[^a-z0-9*?\[\]!._/:+-]+", "-", text.lower()).strip("-")[:60]
         refuse("wrong-type", f"{FIELD} is {written(text[:80])}, which is no name or pattern",
@@ -411,7 +345,7 @@ def _pattern(value: object) -> str:
 
 
 def _path(value: object) -> str:
-    text = _is_text(value, "a path")
+    text = text_of(value, "a path")
     if not text or len(text) > 1000 or not text.isprintable():
         refuse("wrong-type", f"{FIELD} is {written(text[:80])}, which is no path", "write a path such as data/a.csv")
     return text
@@ -419,7 +353,7 @@ def _path(value: object) -> str:
 
 def parse_date(text: str, field: str = FIELD) -> datetime | None:
     """An ISO date (and time) of the calendar, None when the text does not look like one."""
-    if not _DATE.fullmatch(text):
+    if not DATE.fullmatch(text):
         return None
     try:
         return datetime.fromisoformat(text.removesuffix("Z"))
@@ -429,8 +363,9 @@ def parse_date(text: str, field: str = FIELD) -> datetime | None:
         )
 
 
-def _date(value: object, field: str = FIELD) -> str:
-    text = _is_text(value, "a date as 2026-12-01")
+def date_of(value: object, field: str = FIELD) -> str:
+    """The value, which is a date of the calendar as it is written."""
+    text = text_of(value, "a date as 2026-12-01")
     if parse_date(text, field) is None:
         refuse("wrong-type", f"{FIELD} is {written(text[:80])}, which is not a date", "write a date as 2026-12-01")
     return text
@@ -466,41 +401,12 @@ def _deadline(value: object) -> float | str:
     return seconds
 
 
-def _price_per_tokens(value: object) -> str:
-    text = _is_text(value, '"$0.90 /1M output tokens"')
-    if not re.fullmatch(r"\$\d+(\.\d+)? ?/ ?1[kMB] (input |output )?tokens", text):
-        refuse("wrong-type", f"{FIELD} is {written(text[:80])}, which is no price of tokens",
-               'write "$0.90 /1M output tokens"')  # fmt: skip
-    return text
-
-
-def _storage_price(value: object) -> float:
-    """USD of 1e9 bytes kept for a month."""
-    text = _is_text(value, '"$0.023/GB-month"')
-    match = re.fullmatch(r"\$ ?(\d+(?:\.\d+)?) ?/ ?GB-month", text)
-    if not match:
-        refuse("wrong-type", f"{FIELD} is {written(text[:80])}, which is no price of storage",
-               'write "$0.023/GB-month"')  # fmt: skip
-    return float(match[1])
-
-
-def _transfer_price(value: object) -> float:
-    """USD of 1e9 bytes moved."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        refuse("missing-unit", f"{FIELD} needs a unit: $/GB", f'write "${value:g}/GB"')
-    text = _is_text(value, '"$0.09/GB"')
-    match = re.fullmatch(r"\$ ?(\d+(?:\.\d+)?) ?/ ?GB", text)
-    if not match:
-        refuse("wrong-type", f"{FIELD} is {written(text[:80])}, which is no price of a transfer",
-               'write "$0.09/GB"')  # fmt: skip
-    return float(match[1])
-
-
 def _confidence(value: object) -> float:
     """The share that a percentile from p50 to p99 names."""
     if not isinstance(value, str) or not re.fullmatch(r"p[5-9]\d", value):
+        number = re.fullmatch(r"p?(?:0\.)?([5-9]\d)", str(value).removesuffix("%").strip())
         refuse("out-of-range", f"{FIELD} is {written(value)[:80]}; it must be a percentile from p50 to p99",
-               "write p90")  # fmt: skip
+               f"write p{number[1] if number else 90}")  # fmt: skip
     return int(value[1:]) / 100.0
 
 
@@ -514,30 +420,15 @@ Pattern = Annotated[str, BeforeValidator(_pattern), WithJsonSchema({"type": "str
 FilePath = Annotated[str, BeforeValidator(_path), WithJsonSchema({"type": "string", "$comment": "path"})]
 Date = Annotated[
     str,
-    BeforeValidator(_date),
+    BeforeValidator(date_of),
     WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d\d-\d\d", "$comment": "date"}),
 ]
 Deadline = Annotated[
     float | str,
     BeforeValidator(_deadline),
-    WithJsonSchema({"anyOf": [_TIME_SCHEMA.json_schema, {"type": "string", "pattern": f"^{_DATE.pattern}$"}]}),
+    WithJsonSchema({"anyOf": [_TIME_SCHEMA.json_schema, {"type": "string", "pattern": f"^{DATE.pattern}$"}]}),
 ]
 Start = Annotated[str, BeforeValidator(_start), WithJsonSchema({"type": "string", "$comment": "date or time"})]
-PricePerTokens = Annotated[
-    str,
-    BeforeValidator(_price_per_tokens),
-    WithJsonSchema({"type": "string", "examples": ["$0.90 /1M output tokens"]}),
-]
-StoragePrice = Annotated[
-    float,
-    BeforeValidator(_storage_price),
-    WithJsonSchema({"type": "string", "pattern": r"^\$ ?\d+(\.\d+)? ?/ ?GB-month$", "examples": ["$0.023/GB-month"]}),
-]
-TransferPrice = Annotated[
-    float,
-    BeforeValidator(_transfer_price),
-    WithJsonSchema({"type": "string", "pattern": r"^\$ ?\d+(\.\d+)? ?/ ?GB$", "examples": ["$0.09/GB"]}),
-]
 Confidence = Annotated[
     float,
     BeforeValidator(_confidence),
@@ -562,8 +453,7 @@ def _one_or_many(value: object) -> object:
     """A single value counts as a list of one."""
     many = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not many:
-        refuse("out-of-range", f"{FIELD} is an empty list; it needs at least one item",
-               'leave the field out for all; to rent nothing: exclude: ["*"]')  # fmt: skip
+        refuse("out-of-range", f"{FIELD} is an empty list; it needs at least one item", "leave the field out")
     if len(many) != len({repr(item) for item in many}):
         refuse("out-of-range", f"{FIELD} names something twice", "name each item once")
     return many

@@ -56,8 +56,8 @@ def layout_branch(value: object) -> object:
     """A layout in words, "tp2 pp1 zero-3 mb4 full" or "tp=2,pp=1", is short for a mapping."""
     if value is None or isinstance(value, Mapping | Part):
         return value
-    words = value.replace(",", " ").lower().split() if isinstance(value, str) else []
-    if not words:
+    words = re.split(r"[\s,]+|(?<=\d)(?=[a-z])", value.strip(" ,").lower()) if isinstance(value, str) else []
+    if not any(words):
         refuse("wrong-type", f"{FIELD} is {written(value)}, which is no layout", _EXAMPLE)
     found: dict[str, object] = {}
     for word in words:

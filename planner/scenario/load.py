@@ -19,8 +19,8 @@ from planner.carriers import dataclass
 from planner.errors import InputError, Problem
 from planner.files import StrPath, contained_path, read_text
 from planner.scenario.checks import cross_checks
-from planner.scenario.fields import rates_of
 from planner.scenario.mistakes import Mistake, empty_unknown, from_pydantic, one_each
+from planner.scenario.money import rates_of
 from planner.scenario.not_yet import not_yet
 from planner.scenario.overrides import case_place, merge, override, parse_setting, without
 from planner.scenario.probability import uncertainty_problems

@@ -37,9 +37,12 @@ _EXAMPLES = {
     "fraction": "fraction: 20 %",
     "measured": "measured: 9.7 s",
     "watts": "watts: 10.2 kW",
+    "capital": "capital: {price: $300000, years: 4}",
+    "power": "power: {watts: 10.2 kW, price: $0.12/kWh, pue: 1.3}",
     "years": "years: 4",
     "pue": "pue: 1.3",
     "lora": "lora: {rank: 16}",
+    "mfu": 'mfu: {"h100-*": 42 %}',
     "spot": "spot: {interruptions: 0.05 /h}",
     "slo": "slo: {ttft_p95: 3 s, tpot_p95: 100 ms}",
     "layout": "layout: {tp: 8, pp: 2}",
@@ -77,7 +80,7 @@ _CALLED = {
     "regions": "region zone zones",
     "assume_inter_node": "interconnect network",
     "budget": "cost max_cost max_price",
-    "max_devices": "gpus max_gpus nodes max_nodes num_nodes machines",
+    "max_devices": "gpus max_gpus devices nodes max_nodes num_nodes machines",
     "shape": "device gpu instance instance_type machine machine_type node",
     "bf16": "amp bfloat16 mixed",
     "fp16": "float16 half",
@@ -106,6 +109,8 @@ _SAYS = {
     "max_devices": " It counts devices, not machines",
     "shape": " It is a machine, such as dgx-h100",
 }
+_COMMA = "a comma ends a value in braces: write"
+_CUT = re.compile(rf"{_COMMA} ([^:]+):")  # the field whose value was cut
 _QLORA = "lora: {rank: 16, base: nf4}"  # adapters on weights of 4 bits, a quarter of what lora alone keeps
 _BATCH = (
     "of a batch of requests write its rate and time: requests: their number / that time in s, horizon: that time, "
@@ -214,17 +219,23 @@ def _translate(error: Any, path: Steps, document: Document) -> Mistake:
         message = f"{FIELD} is {written(error['input'])}; it must be one of {', '.join(choices)}"
         hint = _choice_hint(error["input"], choices)
     else:
-        reference, message, hint = _wrong_type(kind, error["input"], field)
+        reference, message, hint = _wrong_type(kind, error["input"], field, _model_at(path))
     message = message.replace(FIELD, field)
+    if hint == "leave the field out" and path[0] == "hardware":
+        hint += ' for all; to rent nothing: exclude: ["*"]'
+    elif hint == 'write "200B"' and field in _EXAMPLES:  # of any tokens
+        hint = f"write {_EXAMPLES[field]}"
     return mistake(document, path, reference, message, hint.replace(FIELD, field))
 
 
-def _wrong_type(kind: str, value: object, field: str) -> tuple[str, str, str]:
+def _wrong_type(kind: str, value: object, field: str, model: type[BaseModel] | None) -> tuple[str, str, str]:
     if kind == "bool_type":
         return "wrong-type", f"{FIELD} is {written(value)}; it wants true or false", "write true or false"
     if kind == "string_type":
         return "wrong-type", f"{FIELD} is {written(value)}; it wants text", "write text, in quotes if need be"
-    example = f"write {_EXAMPLES[field]}" if field in _EXAMPLES else "write key: value, one a line"
+    keys = ", ".join(f"{key}: …" for key in _aliases(model)[:3]) if model else ""
+    example = f"{field}: {{{keys}}}" if keys else "key: value, one a line"
+    example = f"write {_EXAMPLES.get(field, example)}"
     if isinstance(value, str) and value.lower() == "qlora":
         example = f"write {_QLORA}"
     return "wrong-type", f"{FIELD} is {written(value)}; it wants a mapping of fields", example
@@ -239,12 +250,12 @@ def _unknown_field(path: Steps, document: Document) -> Mistake:
     called = _called(key)
     near = [name for name in called if name in known] or closest(key, known)
     inner = sum(isinstance(step, str) for step in above) > 1  # of a contract, say: another section is far away
-    elsewhere = [] if near else [name for name in (key, *(() if inner else called)) if _home_of(name)]
+    elsewhere = [] if near else [name for name in (key, *(() if inner else called)) if home_of(name)]
     value = document.nearest(path)[0].value
     words = [word.lower() for word in (key, value) if isinstance(word, str)]
     instead = [text for section, all_, text in _INSTEAD if section == _container(above) and words[0] in all_.split()]
     if cut := _cut_in_two(path, document):
-        hint = f"a comma ends a value in braces: write {cut}"
+        hint = f"{_COMMA} {cut}"
     elif shares := _of_shares(key, known):
         hint = f"say of which share of requests: {', '.join(shares[:-1])} or {shares[-1]}"
     elif "lora" in known and any("qlora" in word for word in words):
@@ -261,7 +272,7 @@ def _unknown_field(path: Steps, document: Document) -> Mistake:
     elif near:
         hint = f"did you mean '{near[0]}'?{_SAYS.get(near[0], '') if near[0] in called else ''}"
     elif elsewhere:
-        hint = f"'{elsewhere[0]}' is a field of {_home_of(elsewhere[0])}"
+        hint = f"'{elsewhere[0]}' is a field of {home_of(elsewhere[0])}"
     elif named := _named_by(value, known):
         hint = f"'{named}' is a field of its own: write {_EXAMPLES.get(named, f'{named}: …')}"
     else:
@@ -285,8 +296,9 @@ def _cut_in_two(path: Steps, document: Document) -> str:
     """What was meant where a field is the end of a number: `{budget: $8,000}` is a budget of $8, and a field 000."""
     node, meant, mine = document.nearest(path[:-1])[0], "", False
     for key, below in node.value.items() if type(node.value) is dict else ():
-        if below.value is None and meant and re.match(r"\d{3}(\D|$)", key):
-            meant, mine = f"{meant}{key}", mine or key == path[-1]
+        if below.value is None and meant and re.match(r"\d+(\D|$)", key):
+            thousands = re.match(r"\d{3}(\D|$)", key) and not meant.endswith(("$0", " 0"))
+            meant, mine = f"{meant}{'' if thousands else '.'}{key}", mine or key == path[-1]
         elif mine:
             break
         else:
@@ -355,7 +367,7 @@ def _model_at(path: Steps) -> type[BaseModel] | None:
     return model
 
 
-def _home_of(key: str) -> str:
+def home_of(key: str) -> str:
     """The section where a misplaced key belongs."""
     for section in ("training", "serving", "hardware", "limits"):
         model = _model_at((section,))
@@ -367,7 +379,7 @@ def _home_of(key: str) -> str:
 def _inside(key: str, value: object, model: type[BaseModel] | None, known: Sequence[str]) -> str:
     """Where a key belongs that is one of a field's own, as `micro_batch` is of `layout`; "" of any other."""
     if model is None or model is Scenario:
-        return ""  # whose sections are told by `_home_of`
+        return ""  # whose sections are told by `home_of`
     infos = {info.alias or name: info.annotation for name, info in model.model_fields.items()}
     homes = [name for name in known if name in infos and key in _aliases(_model_in(infos[name]) or BaseModel)]
     if not homes:
@@ -383,10 +395,13 @@ def one_each(mistakes: Iterable[Mistake]) -> list[Problem]:
     """The problems to print: one for each mistake, in the order of the file."""
     mistakes = list(mistakes)
     meant = {(m.path[:-1], m.meant) for m in mistakes if m.meant}
+    cut = {(m.path[:-1], found[1]) for m in mistakes if (found := _CUT.match(m.problem.hint))}
     kept: dict[tuple[str, str, tuple[Place, ...]], Problem] = {}
     for m in mistakes:
         # A mistyped key is one mistake, not an unknown field and a missing one.
         if any((m.path, key) in meant for key in m.missing):
+            continue
+        if (m.path[:-1], m.path[-1] if m.path else "") in cut:  # what stands before the comma is no value by itself
             continue
         kept.setdefault((m.problem.reference, m.problem.message, m.problem.places), m.problem)
     return list(kept.values())

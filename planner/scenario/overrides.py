@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from planner import units
 from planner.errors import InputError, Place, Problem
-from planner.scenario.mistakes import LOADER_KEYS
+from planner.scenario.mistakes import LOADER_KEYS, home_of
 from planner.scenario.schema import Scenario
 from planner.spelling import closest
 from planner.yamlfile import Node, Source, Steps, next_step, parse_yaml
@@ -118,7 +118,7 @@ def _resolve(root: Node, path: str, key: Node) -> Steps:
         if isinstance(step, int):
             raise _bad(key, f"'{path}' takes item {step} of something that is no list", "name the field instead")
         if not steps and (step not in _TOP or step in LOADER_KEYS):
-            raise _nowhere(key, path, step, _TOP)
+            raise _bad_home(root, key, path, step)
         if node is not None and type(node.value) is not dict and node.value is not None:
             raise _bad(key, f"'{path}' does not exist: {'.'.join(map(str, steps))} has no fields", "shorten the path")
         steps.append(step)
@@ -126,6 +126,18 @@ def _resolve(root: Node, path: str, key: Node) -> Steps:
         if len(steps) == 1 and step in _LISTS and node is None and rest:
             raise _bad(key, f"'{path}' does not exist: there is no {step} workload", f"add it under {step}:")
     return tuple(steps)
+
+
+def _bad_home(root: Node, key: Node, path: str, step: str) -> InputError:
+    """That a path begins with no section; one that is a field of a section is told where it stands."""
+    error = _nowhere(key, path, step, _TOP)
+    home = home_of(step)
+    if home in _LISTS and (there := root.value.get(home)) is not None and type(there.value) is list:
+        meant = [f"{home}.{name}.{path}" for name in _names(there)]
+    else:
+        meant = [f"{home}.{path}"] if home in ("hardware", "limits") else []
+    hint = f"did you mean {' or '.join(meant[:3])}?"
+    return _bad(key, error.problems[0].message, hint) if meant else error
 
 
 def _item(node: Node, rest: str, steps: Sequence[str | int], key: Node) -> tuple[int, str]:

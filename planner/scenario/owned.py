@@ -9,16 +9,14 @@ from planner.scenario.fields import (
     Count,
     Date,
     Effectiveness,
-    EnergyPrice,
-    Money,
     Pattern,
-    Price,
     Size,
     Watts,
     Years,
     parse_date,
     refuse,
 )
+from planner.scenario.money import EnergyPrice, Money, Price
 from planner.scenario.part import Part
 
 

@@ -15,10 +15,10 @@ from planner.scenario.fields import (
     Latency,
     Pattern,
     ShareOrZero,
-    StoragePrice,
     refuse,
     written,
 )
+from planner.scenario.money import StoragePrice
 from planner.scenario.part import Part
 
 Estimator = Literal["rule", "analytic", "measured"]

@@ -20,7 +20,6 @@ from planner.scenario.fields import (
     Confidence,
     Count,
     CountOrZero,
-    Currency,
     DataRate,
     Date,
     Duration,
@@ -28,22 +27,20 @@ from planner.scenario.fields import (
     Latency,
     Many,
     Mass,
-    Money,
     Name,
     OneOrMany,
     Pattern,
     Power,
-    Price,
     RequestRate,
     Share,
     ShareOrZero,
     Title,
-    TransferPrice,
     from_file,
     parse_date,
     refuse,
 )
 from planner.scenario.model_ref import ModelRef
+from planner.scenario.money import Currency, Money, Price, TransferPrice
 from planner.scenario.owned import Owned
 from planner.scenario.part import Part
 from planner.scenario.runs import (
@@ -412,13 +409,13 @@ class Scenario(Part):
         own = [{**raw, "fraction": _share(share)} for raw, share in zip(given, shares, strict=True)]
         return [*own, {"fraction": _share(-change)}]
 
-    def with_(self, changes: Mapping[str, Any] | None = None, /, **more: Any) -> Scenario:
+    def with_(self, changes: Mapping[str, Any] | str | None = None, /, **more: Any) -> Scenario:
         """The same question with some values changed; checked anew, as by --set.
 
         Parameters
         ----------
         changes
-            Path -> value, {"training.pretrain-8b.deadline": "14 days"}; None leaves a key out.
+            Path -> value, {"training.pretrain-8b.deadline": "14 days"}, None leaves a key out; or one as after --set.
         more
             The same by name, where paths are words: limits__budget="$60000".
 
@@ -427,8 +424,10 @@ class Scenario(Part):
         InputError
             A path leads nowhere, or the scenario is no longer one.
         """
+        said, changes = ([changes], {}) if isinstance(changes, str) else ([], changes or {})
         named = {key.replace("__", "."): value for key, value in more.items()}
-        return self._again(self, [f"{path}={flow_text(value)}" for path, value in {**(changes or {}), **named}.items()])
+        told = [f"{path}={flow_text(value)}" for path, value in {**changes, **named}.items()]
+        return self._again(self, [*said, *told])
 
     def __repr__(self) -> str:
         return brief("Scenario", self.name, some(workload.name for workload in self.workloads))

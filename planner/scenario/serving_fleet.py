@@ -31,7 +31,6 @@ from planner.scenario.fields import (
     Length,
     Name,
     Pattern,
-    PricePerTokens,
     Ratio,
     RequestsPerMinute,
     Share,
@@ -45,6 +44,7 @@ from planner.scenario.fields import (
 from planner.scenario.layout_pin import ReplicaPin, layout_branch
 from planner.scenario.lengths import Lengths, lengths_branch
 from planner.scenario.model_ref import ModelRef, model_branch
+from planner.scenario.money import PricePerTokens
 from planner.scenario.part import Part
 from planner.scenario.runs import (
     DEFAULT_CONFIDENCE,

@@ -16,13 +16,11 @@ from planner.scenario.fields import (
     Name,
     Pattern,
     Power,
-    Price,
     Size,
-    StoragePrice,
     Title,
-    TransferPrice,
     refuse,
 )
+from planner.scenario.money import Price, StoragePrice, TransferPrice
 from planner.scenario.part import Part
 
 ContractModel = Literal["commitment_1y", "commitment_3y", "block", "calendar", "flex"]

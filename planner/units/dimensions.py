@@ -85,8 +85,9 @@ TIME = Dimension(
     ),
     examples=("{n} days", "{n*24} h"),
     slips={"m": ("min", "months"), "M": ("months", "min"), "hr": ("h",), "hrs": ("h",), "sec": ("s",), "secs": ("s",),
-           "mins": ("min",), "w": ("weeks",), "mo": ("months",), "year": ("{n*12} months",),
-           "years": ("{n*12} months",), "y": ("{n*12} months",)},
+           "mins": ("min",), "w": ("weeks",), "wk": ("weeks",), "wks": ("weeks",), "mo": ("months",),
+           "year": ("{n*12} months",), "years": ("{n*12} months",), "y": ("{n*12} months",), "yr": ("{n*12} months",),
+           "yrs": ("{n*12} months",), "quarter": ("{n*3} months",), "quarters": ("{n*3} months",)},
     slip_rule="units of time are ms, s, min, h, days, weeks, months",
 )  # fmt: skip
 LATENCY = replace(TIME, sample=500, examples=("{n} ms", "{n} s"))
@@ -107,7 +108,7 @@ COUNT = Dimension(
     unit_of="a count",
     units=_counted(),
     examples=("{n}",),
-    slips=_count_slips("things"),
+    slips=_count_slips("things") | {"Ki": ("{n*1024}",)},
     slip_rule=_SUFFIX_RULE,
 )
 PARAMETERS = Dimension(
@@ -127,7 +128,7 @@ SEQUENCES = Dimension(
     unit_of="'sequences' or 'tokens'",
     units={unit: size for unit, size in _counted("sequences", "sequence").items() if "sequence" in unit},
     examples=("{n} sequences",),
-    slips=_count_slips("sequences"),
+    slips=_count_slips("sequences") | dict.fromkeys(("seq", "seqs", "samples", "sample", "examples"), ("sequences",)),
     slip_rule=_SUFFIX_RULE,
 )
 DATA_RATE = Dimension(
@@ -169,6 +170,7 @@ PRICE = Dimension(
     unit_of="a currency and a period",
     units={f"{c}/{t}": Fraction(MICRO) * n for c in ("$", "USD", "EUR") for t, n in _PER_HOUR.items()},
     examples=("${n}/h",),
+    slips={f"/{t}": (f"${{n}}/{t}",) for t in _PER_HOUR},
     slip_rule="prices are written $2.49/h",
 )
 ENERGY_PRICE = Dimension(
@@ -197,7 +199,7 @@ MASS = Dimension(
     unit_of="a unit of mass",
     units=_table(g=1, kg=1000, t=MICRO, kt=10**9),
     examples=("{n} t",),
-    slips={"tonnes": ("t",), "tons": ("t",), "Mg": ("t",)},
+    slips={"tonne": ("t",), "ton": ("t",), "tonnes": ("t",), "tons": ("t",), "Mg": ("t",)},
     slip_rule="units of mass are g, kg, t",
 )
 CARBON_INTENSITY = Dimension(

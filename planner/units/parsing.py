@@ -42,8 +42,11 @@ class UnitError(ValueError):
 
 
 _QUANTITY = re.compile(r"([-+]?)(\$?)\s*(\d+\.?\d*|\.\d+)(?:[eE]([-+]?\d+))?(?![\d.,_])\s*(.*)", re.DOTALL)
-_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(,\d{3})+(?![\d,])")  # as money is written: $20,000
+_THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(,\d{3})+(?![\d,])")  # as money is written: $20,000
 _NO_COMMAS = "write a dot before decimals, and nothing between thousands"
+_SPACED = re.compile(r"(\d)[\s'’](?=\d{3}(?!\d))")  # 10 000 and 10'000
+_GROUP = re.compile(r"(?<![\d.,])([1-9]\d{0,2})([.,])(\d{3})(?![\d.,])")
+_COMMA_OF_DECIMALS = ("EUR", "CHF", "BRL", "SEK", "NOK", "DKK", "PLN")
 _MAX_DIGITS = 60
 _MAX_EXPONENT = 300
 
@@ -71,7 +74,7 @@ def parse_exact(value: object, dimension: Dimension, *, field: str = "value") ->
     if dimension in (MONEY, PRICE, ENERGY_PRICE):
         text = _THOUSANDS.sub(lambda written: written[0].replace(",", ""), text)
     match = _QUANTITY.fullmatch(text)
-    if match is None:
+    if match is None or _SPACED.search(text):
         raise _unreadable(text, dimension, field)
     sign, dollar, digits, exponent, rest = match.groups()
     number = _exact_number(text, digits, exponent)
@@ -100,8 +103,10 @@ def _size(text: str, number: Fraction, unit: str, dimension: Dimension, field: s
         return size
     if not unit or (unit == "$" and dimension is PRICE):
         raise _missing_unit(number, dimension, field)
-    meant = dimension.slips.get(unit) or tuple(
-        known for known in dimension.units if known.lower() == unit.lower() and known != unit
+    meant = (
+        dimension.slips.get(unit)
+        or dimension.slips.get(unit.lower())
+        or tuple(known for known in dimension.units if known.lower() == unit.lower() and known != unit)
     )
     if meant:
         raise _slip(text, number, meant, dimension)
@@ -118,7 +123,7 @@ def _size(text: str, number: Fraction, unit: str, dimension: Dimension, field: s
 
 def _slip(text: str, number: Fraction, meant: tuple[str, ...], dimension: Dimension) -> UnitError:
     written = [_fill(unit, number) if "{" in unit else f"{_plain(number)}{_gap(unit)}{unit}" for unit in meant]
-    if len(written) == 1 and dimension in (TOKENS, COUNT, PARAMETERS):
+    if len(written) == 1 and dimension in (TOKENS, COUNT, PARAMETERS) and "{" not in meant[0]:
         exact = f" ({int(number * dimension.units.get(meant[0], Fraction(1))):,})" if number.denominator == 1 else ""
         hint = f'did you mean "{written[0]}"{exact}?'
     else:
@@ -135,10 +140,12 @@ def _missing_unit(number: Fraction, dimension: Dimension, field: str) -> UnitErr
 
 
 def _unreadable(text: str, dimension: Dimension, field: str) -> UnitError:
-    found = re.fullmatch(r"([-+]?\$?\s*)(\d[\d.,_]*)(.*)", text, re.DOTALL)
-    if found and re.search(r"\d[,_]\d", found[2]):
+    joined = _SPACED.sub(r"\1", text)
+    found = re.fullmatch(r"([-+]?\$?\s*)(\d[\d.,_]*)(.*)", joined, re.DOTALL)
+    if found and (joined != text or re.search(r"\d[,_]\d|\.\d+\.", found[2])):
         bare = _without_commas(found[2].replace("_", ""))
-        return UnitError("ambiguous-number", f"'{text}': commas and underscores do not belong in numbers",
+        what = "spaces" if joined != text else "commas and underscores" if re.search("[,_]", found[2]) else "two dots"
+        return UnitError("ambiguous-number", f"'{text}': {what} do not belong in numbers",
                          f'write "{found[1]}{bare}{found[3]}"' if bare else _NO_COMMAS)  # fmt: skip
     return UnitError("wrong-type", f"'{text[:60]}' is not {dimension.noun}; '{field}' wants {dimension.wants}",
                      _write(Fraction(dimension.sample), dimension))  # fmt: skip
@@ -147,6 +154,8 @@ def _unreadable(text: str, dimension: Dimension, field: str) -> UnitError:
 def _without_commas(number: str) -> str:
     """A number as we write it: 1,000 is a thousand, 1,5 and 0,125 have a decimal comma; "" where it is neither."""
     whole, comma, last = number.rpartition(",")
+    if not comma and number.count(".") > 1:
+        return number.replace(".", "")
     if not comma or "." in last or (len(last) == 3 and whole != "0"):
         return number.replace(",", "")
     return "" if "," in whole else f"{whole.replace('.', '')}.{last}"
@@ -323,12 +332,28 @@ def _dollars(value: object, dimension: Dimension, field: str, rates: Rates | Non
                         f"write currency: {{{code}: 1.08, as_of: 2026-11-01}} in the scenario, dollars for one {code}; "
                         "or the amount in dollars")  # fmt: skip
     written = as_if_dollars(value)
+    if meant := _two_amounts(value, dimension, code):
+        raise UnitError("ambiguous-number", f"'{value}': a thousand times as much may be meant",
+                        f'write "{meant[0]}" or "{meant[1]}"')  # fmt: skip
     try:
         amount = parse_exact(written, dimension, field=field)
     except UnitError as error:  # whoever follows a hint that turned euros into dollars pays the wrong amount
         message = error.message.replace(written[:40], value.strip()[:40])
         raise UnitError(error.reference, message, in_currency(error.hint, code) if code else error.hint) from None
     return round(amount * (rates.exact(code) if code and rates is not None else 1))
+
+
+def _two_amounts(value: str, dimension: Dimension, code: str | None) -> list[str]:
+    """What one group of three digits may mean: 9.500 of a budget, which has cents, and 9,500 EUR/h of a price."""
+    found = _GROUP.search(value)
+    if found is None:
+        return []
+    whole, sign, last = found.groups()
+    dotted = dimension is MONEY and sign == "." and (code or last.endswith("0"))
+    if not (dotted or (dimension is not MONEY and sign == "," and code in _COMMA_OF_DECIMALS)):
+        return []
+    decimals = f"{whole}.{last.rstrip('0')}{'0' * (dotted and last[-1] != '0')}"  # which is not asked about again
+    return [value.replace(found[0], meant.removesuffix(".")) for meant in (whole + last, decimals)]
 
 
 def parse_power(value: object, *, field: str = "value") -> float:

@@ -192,6 +192,8 @@ class _Builder:
                 merged.append((value, value_event))
             elif key.value in keys:
                 self.problems.append(self.duplicate(keys[key.value], key))
+                if _CUT.match(key.value):  # {budget: $8,000,000}: two mistakes are one
+                    values[key.value] = value.replaced(BAD)
             else:
                 keys[key.value], values[key.value] = key, value
         for value, value_event in merged:
@@ -256,8 +258,11 @@ class _Builder:
             reference="duplicate-key",
             message=f"'{first.value}' is given twice in {where}",
             places=(first.place, second.place),
-            hint="keep one of the two",
+            hint="a comma ends a value in braces: write numbers without it" if _CUT.match(first.value) else _ONE,
         )
+
+
+_ONE, _CUT = "keep one of the two", re.compile(r"\d+(?!\w)")
 
 
 def _tag(event: Event) -> str:

@@ -77,7 +77,7 @@ def test_a_good_plan_verifies_however_it_is_given(plan: Plan, path: Path) -> Non
 def test_anything_else_is_refused_by_name(given: Any) -> None:
     with pytest.raises(TypeError, match="a plan, its document or the path of its file is wanted"):
         planner.verify(given)
-    with pytest.raises(TypeError, match="a scenario, the path of its file or the name of one is wanted"):
+    with pytest.raises(TypeError, match="a scenario, its mapping, the path of its file or the name of one is wanted"):
         planner.solve(given)
 
 

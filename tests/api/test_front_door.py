@@ -41,12 +41,12 @@ planner.verify(7)
 EXPECTED = """\
 3: error: Module "planner" has no attribute "no_such_name"  [attr-defined]
 5: note: Revealed type is "planner.answers.plan.Plan"
-6: note: Revealed type is "def (scenario: planner.scenario.schema.Scenario | str | os.PathLike[str], …) -> planner.answers.plan.Plan"
+6: note: Revealed type is "def (scenario: planner.scenario.schema.Scenario | typing.Mapping[str, Any] | str | os.PathLike[str], …) -> planner.answers.plan.Plan"
 8: note: Revealed type is "float | None"
 9: note: Revealed type is "str"
 10: error: "Plan" has no attribute "cost_uds"; maybe "cost_usd"?  [attr-defined]
 11: error: Module has no attribute "slove"; maybe "solve"?  [attr-defined]
-12: error: Argument 1 to "solve" has incompatible type "int"; expected "Scenario | str | PathLike[str]"  [arg-type]
+12: error: Argument 1 to "solve" has incompatible type "int"; expected "Scenario | Mapping[str, Any] | str | PathLike[str]"  [arg-type]
 13: error: Unexpected keyword argument "treads" for "solve"; did you mean "threads"?  [call-arg]
 14: error: Incompatible types in assignment (expression has type "float | None", variable has type "int")  [assignment]
 18: note: Revealed type is "tuple[planner.errors.Problem, ...]"
@@ -106,3 +106,29 @@ def test_nothing_is_imported_before_it_is_asked_for() -> None:
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert answer.stdout.splitlines() == ["['planner']", "False False", "True planner.api.solving"]
+
+
+JOB = {"name": "pre", "model": "gpt2-xl", "tokens": "1B", "deadline": "30 days"}
+ASKED = {"schema": "plan/v1", "name": "t", "training": [JOB], "hardware": {"allow": ["a100-*"]}}
+
+
+def test_a_scenario_is_given_as_a_mapping_and_changed_as_on_the_command_line() -> None:
+    session = planner.session(ASKED)
+    assert session.solve().status == "optimal"
+    assert session.with_("limits.budget=$0").scenario.limits.budget_microusd == 0
+    with pytest.raises(errors.InputError, match="did you mean 'tokens'") as caught:
+        planner.session({**ASKED, "training": [{**JOB, "toknes": "1B"}]})
+    assert caught.value.problems[0].places[0].line > 1
+    with pytest.raises(TypeError, match="a scenario, its mapping, the path"):
+        planner.session(["t"])  # type: ignore[arg-type]
+
+
+def test_formats_of_exports_go_by_the_names_that_people_have() -> None:
+    plan = planner.solve(ASKED)
+    for name, meant in (
+        ("k8s", "did you mean kubernetes?"),
+        ("slrum", "did you mean slurm?"),
+        ("x", "one of torchrun"),
+    ):
+        with pytest.raises(errors.UsageError, match=meant):
+            plan.export(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -350,3 +351,19 @@ def test_prices_that_are_no_numbers_are_told_how_to_write_them(catalog: Catalog,
     with pytest.raises(InputError) as caught:
         priced(catalog, tmp_path, SHORT + f'{STEADY},"{price}",2026-11-20\n')
     assert "write dollars as a number alone" in caught.value.problems[0].hint
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("h100-*=20%", r"write \+20% or -20%"),
+        ("aws/p5.48xlarge=-10%", r"--price 'aws:\*:p5.48xlarge:\*=-10%'"),
+        ("p5.48xlarge=-10%", r"--price 'aws:\*:p5.48xlarge:\*=-10%'"),
+        ("lambda:h100-*=+5%", r"--price 'lambda:\*:gpu_1x_h100_pcie:\*=\+5%' --price"),
+    ],
+)
+def test_what_a_price_may_mean_is_told_and_works(catalog: Catalog, asked: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told) as caught:
+        with_device_price(catalog, asked)
+    for followed in re.findall("'([^']+)'", caught.value.problems[0].hint):
+        assert with_device_price(catalog, followed).digest != catalog.digest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -166,3 +167,24 @@ def test_equations_that_are_named_exist(run: Run) -> None:
 @pytest.mark.parametrize("which", ["scenario", "plan", "frontier", "report"])
 def test_schemas_are_schemas(run: Run, which: str) -> None:
     jsonschema.Draft202012Validator.check_schema(json.loads(run("schema", which).out))
+
+
+def test_a_catalog_is_named_by_itself_too(run: Run, here: Path) -> None:
+    assert run("catalog", "freeze", "--out", "own.json").code == 0
+    assert run("catalog", "check", "own.json").out == run("catalog", "check", "--hardware", "own.json").out
+    assert run("catalog", "freeze", "own.json").out == run("catalog", "freeze").out
+    assert "error[file-not-found]" in run("catalog", "check", "nothere").err
+    twice = run("catalog", "check", "own.json", "--hardware", "own.json")
+    assert (twice.code, "named twice" in twice.err) == (2, True)
+
+
+def test_offers_of_a_provider(run: Run) -> None:
+    rows = json.loads(run("catalog", "list", "--provider", "Lambda", "--provider", "ver*", "-o", "json").out)
+    assert {row["provider"] for row in rows} == {"lambda", "verda"}
+    missing = run("catalog", "list", "--provider", "lamda")
+    assert (missing.code, "did you mean 'lambda'?" in missing.err) == (2, True)
+
+
+def test_a_country_by_its_name_is_told_its_letters(run: Run) -> None:
+    answer = run("catalog", "list", "--region", "germany")
+    assert (answer.code, "by their two letters: de" in answer.err) == (2, True)

@@ -286,3 +286,22 @@ def test_experts_are_counted_in_whole_groups(run: Run) -> None:
     """Eight ranks share the experts: devices come in eights."""
     ways = ask(run, "mixtral-8x7b", "--ep", "8", "--dp", "8", "--fit", "80GB")["ways_out"]
     assert all(count is None or count % 8 == 0 for count in ways["more_devices"][0]["devices"].values())
+
+
+def test_a_size_without_a_unit_names_its_flag(run: Run) -> None:
+    answer = run("memory", "gpt2-xl", "--fit", "80")
+    assert (answer.code, "--fit needs a unit of memory" in answer.err) == (2, True)
+
+
+def test_counts_are_written_as_in_scenarios(run: Run) -> None:
+    written = run("memory", "llama-3.1-8b", "--serve", "--context", "128k", "--concurrency", "2")
+    assert written.out == run("memory", "llama-3.1-8b", "--serve", "--context", "128000", "--concurrency", "2").out
+    assert "2 requests of 128,000 tokens" in written.out
+    for flag, text, told in (
+        ("--context", "128K", 'did you mean "128k"'),
+        ("--batch", "0", "not in the range from 1 to"),
+        ("--batch", "1.5", "whole number"),
+        ("--sequence", "2B", "not in the range"),
+    ):
+        answer = run("memory", "llama-3.1-8b", flag, text)
+        assert (answer.code, told in " ".join(answer.err.split())) == (2, True), answer.err

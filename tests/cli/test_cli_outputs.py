@@ -88,3 +88,16 @@ def test_launch_files_go_into_a_folder(here: Path, run: Run) -> None:
     (here / "kept").mkdir()
     assert run("export", "torchrun", "gpt2-xl", "--out", "kept/").code == 0
     assert list((here / "kept").iterdir())
+
+
+def test_an_answer_whose_file_cannot_be_written_is_shown_all_the_same(here: Path, run: Run) -> None:
+    (here / ".plan").write_text("a file where the folder would be")
+    for flags, shown in (
+        ("", "proven the cheapest"),
+        ("-q", "proven (gap 0.00 %)"),
+        ("-o json", '"schema": "plan/result/v1"'),
+    ):
+        answer = run("solve", "gpt2-xl", *flags.split())
+        assert (answer.code, shown in answer.out) == (8, True), answer.err
+        assert "Saved" not in answer.out
+        assert "with --out" in answer.err

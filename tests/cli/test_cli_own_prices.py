@@ -142,3 +142,13 @@ def test_an_import_is_a_catalog_at_once(run: Run, here: Path) -> None:
     (here / "fresh/catalog.yaml").write_text("# mine now\n" + OURS, encoding="utf-8")
     assert run("catalog", "import", "skypilot", "lambda/vms.csv", "--into", "fresh").code == 0
     assert (here / "fresh/catalog.yaml").read_text(encoding="utf-8").startswith("# mine now")
+
+
+def test_a_price_of_devices_that_are_left_out_says_that_it_moves_nothing(run: Run, here: Path) -> None:
+    flags = ("--set", "hardware.allow=[a100-*]", "--out", "-", "-q")
+    quiet, idle = run("solve", SCENARIO, *flags), "moves nothing: hardware.allow"
+    told = run("solve", SCENARIO, *flags[:-1], "--price", "v100-*=+10%")
+    assert (told.code, idle in told.err) == (0, True)
+    assert run("solve", SCENARIO, *flags, "--price", "v100-*=+10%").out == quiet.out
+    assert idle not in run("solve", SCENARIO, *flags[:-1], "--price", "a100-*=+10%").err
+    assert idle not in run("solve", SCENARIO, *flags[:-1], "--price", "lambda:*=+10%").err

@@ -84,3 +84,9 @@ def test_a_range_of_metrics_becomes_a_fleet_that_is_sized(run: Run, mine: Path) 
     solved = run("solve", "new.yaml", "--out", "n.json")
     assert solved.code == 0, solved.err
     assert run("verify", "n.json").code == 0
+
+
+def test_a_name_that_no_workload_may_have_is_refused_at_once(run: Run, mine: Path) -> None:
+    answer = run("read", "scenarios/requests.csv", "--name", "A b", "--into", str(mine / "new.yaml"))
+    assert (answer.code, "write 'a-b'" in answer.err) == (2, True)
+    assert not (mine / "new.yaml").exists()

@@ -111,3 +111,16 @@ def test_a_report_of_a_plan_file_lists_its_ways_once(run: Run, tmp_path: Path, m
     anew.clear()
     api.report(file, margins=True, savings=True)
     assert anew == ["llama"]
+
+
+def test_a_scenario_in_json_is_taken_as_one(here: Path, run: Run) -> None:
+    job = {"name": "pre", "model": "gpt2-xl", "tokens": "1B", "deadline": "30 days"}
+    asked = {"schema": "plan/v1", "name": "t", "training": [job], "hardware": {"allow": ["a100-*"]}}
+    (here / "t.json").write_text(json.dumps(asked))
+    assert run("solve", "t.json", "--out", "p.json").code == 0
+    for line in ("report t.json", "explain t.json", "export slurm t.json", "compare p.json t.json"):
+        answer = run(*line.split())
+        assert answer.code == 0, answer.err
+    (here / "p.json").write_text("{")
+    assert "error[bad-json]" in run("report", "p.json").err
+    assert "there is no file q.json" in run("report", "q.json").err

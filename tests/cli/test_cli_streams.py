@@ -101,3 +101,8 @@ def test_a_name_of_bytes_that_are_no_text_is_a_name(tmp_path: Path) -> None:
     ran = subprocess.run(call, capture_output=True, cwd=tmp_path, env=told, check=False)
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["scenario_file"].endswith("bad?.yaml")
+
+
+def test_a_loss_is_told_once(tmp_path: Path) -> None:
+    for arguments in ("models list", "--help"):
+        assert plan(arguments, ">/dev/full", tmp_path)[1].count("error[not-written]") == 1

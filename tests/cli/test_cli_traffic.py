@@ -97,3 +97,9 @@ def test_a_name_is_only_text(run: Run, here: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(run("traffic", "=cmd|x.csv", "-o", "csv").out)))
     assert {row["trace"] for row in rows} == {"'=cmd|x.csv"}
     assert "\\|x" in run("traffic", "=cmd|x.csv", "-o", "md").out
+
+
+def test_a_log_of_another_form_is_told_the_command_that_takes_it(run: Run, here: Path) -> None:
+    (here / "log.csv").write_text("time;prompt;answer\n1;2;3\n")
+    answer = run("traffic", "log.csv")
+    assert (answer.code, "plan read log.csv --into SCENARIO" in answer.err) == (3, True)

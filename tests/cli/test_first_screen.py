@@ -23,7 +23,7 @@ from planner.scenario.load import with_settings
 from planner.units import format_money, parse_money
 from tests.cli.conftest import Run
 from tests.shipped import plan_text
-from tests.worlds import catalog, device, fleet, offer, scenario, shape
+from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 
 def plan_named(name: str) -> Any:
@@ -201,7 +201,7 @@ def test_where_nothing_is_left_the_filter_that_left_nothing_is_told(hardware: di
     asked = scenario([], [fleet()], hardware={"allow": ["plain"], **hardware})
     document = api.solve(asked, known).document
     assert document["status"] == "infeasible"
-    assert f"! fleet: {told}" in render_first(document, "table")
+    assert f"! fleet: nothing is left to rent: {told}" in " ".join(render_first(document, "table").split())
 
 
 def test_ways_out_where_something_else_comes_first_cost_that_or_more() -> None:
@@ -608,3 +608,13 @@ def test_a_slice_of_a_device_is_not_told_as_the_device(
     assert "| a100-sxm-80gb MIG 1g.10gb · owned |" in run("report", "tiny.yaml", "-o", "md", "--out", "-").out
     whole = run("solve", "tiny.yaml", "--set", "hardware.owned=[{shape: dgx-a100-80gb, count: 1, price: $10/h}]").out
     assert "MIG" not in whole
+
+
+def test_copies_of_data_are_told_beside_the_total() -> None:
+    """They are in the total and in what is paid once, and in no line of a workload."""
+    known = catalog([device()], [shape("north/one")], [offer(region="r1")])
+    data = {"name": "d", "size": "5 TB", "at": "south/r9", "egress": "$0.08/GB", "storage": "$0.02/GB-month"}
+    document = api.solve(scenario([job(data=data)], periods="1 week"), known).document
+    copied = sum(copy["cost_microusd"] for copy in document["copies"])
+    assert copied >= 400_000_000
+    assert f"{format_money(copied)} of it copies of data" in render_first(document, "table", width=100)

@@ -14,6 +14,7 @@ from planner.cli.quantities import money_of, share_of, time_of
 from planner.errors import InputError, UsageError
 from planner.plan.reading import read_plan
 from planner.report.plan_words import one_of
+from tests.cli.conftest import Run
 
 
 @pytest.mark.parametrize(("text", "share"), [("0", 0.0), ("0 %", 0.0), ("99.99 %", 0.9999), ("0.5", 0.5)])
@@ -85,3 +86,19 @@ def test_a_report_of_a_bug_names_the_package_of_other_code_and_nothing_of_it() -
     assert "customer" not in told
     own = bug_text(raised("planner.optimize.solve", "optimize"))
     assert "planner.optimize.solve:2 optimize" in own
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("solve gpt2-xl --within 2", 'write "2%"'),
+        ("solve gpt2-xl --gap 200%", 'write "0.1%"'),
+        ("solve gpt2-xl -o html", "plan report PLAN -o html"),
+        ("solve gpt2-xl --prices 2026-13-01", "which is no date"),
+        ("init i.txt", "plan init i.yaml"),
+        ("init .", "plan init scenario.yaml"),
+    ],
+)
+def test_slips_are_told_what_was_meant(line: str, told: str, run: Run, here: Path) -> None:
+    answer = run(*line.split())
+    assert (answer.code, told in " ".join(answer.err.split())) == (2, True), answer.err

@@ -90,6 +90,16 @@ def test_two_catalogs_for_a_scenario(here: Path, run: Run) -> None:
     assert "this alone moves what is rented" in " ".join(out.split())
 
 
+def test_an_increase_is_of_totals_of_one_time(here: Path, run: Run) -> None:
+    """Two months of a fleet cost twice as much as one, and nothing became dearer."""
+    flags = ("--set", "horizon='2 months'", "--no-cause")
+    code, out, err = run("compare", "small.yaml", *flags, "--max-increase", "5%")
+    assert (code, "totals are of different times" in " ".join(out.split())) == (2, True)
+    assert "horizons differ" in err
+    assert run("compare", "small.yaml", *flags)[0] == 0
+    assert run("compare", "small.yaml", "--set", "limits.max_devices=60", "--no-cause", "--max-increase", "5%")[0] == 0
+
+
 def test_exit_codes_for_pipelines(here: Path, run: Run) -> None:
     sides = ("compare", "old.json", "new.json", "--scenario", "small.yaml", "--no-cause", "-q")
     assert run(*sides, "--exit-code")[0] == 7

@@ -236,3 +236,18 @@ def test_list_files(tmp_path: Path) -> None:
 
 def test_package_text() -> None:
     assert "plan/v1" in files.read_package_text("scenario/scenario.schema.json")
+
+
+def test_a_file_that_is_not_there_is_told_the_nearest_name(tmp_path: Path) -> None:
+    for name in ("quoted.yaml", "amz.yaml", "log.csv"):
+        (tmp_path / name).write_text("a")
+    (tmp_path / "gone.yaml").symlink_to("nowhere.yaml")
+    for name, told in (
+        ("quotd.yaml", "did you mean"),
+        ("zzz.yaml", "in that folder: "),
+        ("log.txt", "log.csv?"),
+        ("gone.yaml", "it is a link to nowhere.yaml, which is not there"),
+    ):
+        with pytest.raises(InputError) as caught:
+            files.read_text(tmp_path / name)
+        assert told in caught.value.problems[0].hint

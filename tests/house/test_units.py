@@ -128,6 +128,17 @@ def test_parse(parse, text, value) -> None:  # type: ignore[no-untyped-def]
         (units.parse_fraction, "12,5 %", "ambiguous-number", 'write "12.5 %"'),
         (units.parse_bytes, "1,234.5 GB", "ambiguous-number", 'write "1234.5 GB"'),
         (units.parse_bytes, "1,234,5 GB", "ambiguous-number", "a dot before decimals"),
+        (units.parse_tokens, "1.000.000", "ambiguous-number", 'write "1000000"'),
+        (units.parse_tokens, "20 000 000", "ambiguous-number", 'write "20000000"'),
+        (units.parse_money, "10 000 $", "ambiguous-number", 'write "10000 $"'),
+        (units.parse_money, "$10'000", "ambiguous-number", 'write "$10000"'),
+        (units.parse_money, "$9.500", "ambiguous-number", 'write "$9500" or "$9.5"'),
+        (units.parse_price, "$0,125/h", "ambiguous-number", 'write "$0.125/h"'),
+        (units.parse_price, "10/h", "ambiguous-suffix", '"$10/h"'),
+        (units.parse_tokens, "20 Billion tokens", "ambiguous-suffix", '"20B tokens"'),
+        (units.parse_count, "4Ki", "ambiguous-suffix", 'did you mean "4096"?'),
+        (units.parse_duration, "2 wk", "ambiguous-suffix", '"2 weeks"'),
+        (units.parse_duration, "2 quarters", "ambiguous-suffix", '"6 months"'),
         (units.parse_bytes, "80 G", "ambiguous-suffix", '"80 GB" or "80 GiB"'),
         (units.parse_bytes, "80 gb", "ambiguous-suffix", '"80 GB"'),
         (units.parse_rate_bytes, "100 Gbps", "ambiguous-suffix", '"100 Gbit/s" or "100 GB/s"'),
@@ -163,6 +174,31 @@ def test_currency_of_the_scenario() -> None:
     assert units.parse_money("60 EUR", rates=None) == 60_000_000
     with pytest.raises(UnitError, match="is in GBP"):
         units.parse_price("£1/h", rates=rates)
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "meant"),
+    [
+        (units.parse_money, "9.500 EUR", ["9500 EUR", "9.5 EUR"]),
+        (units.parse_money, "€9.123", ["€9123", "€9.1230"]),
+        (units.parse_price, "2,950 EUR/h", ["2950 EUR/h", "2.95 EUR/h"]),
+        (units.parse_price, "2,955 EUR/h", ["2955 EUR/h", "2.955 EUR/h"]),
+    ],
+)
+def test_a_thousand_or_a_decimal_is_asked_and_each_answer_read(parse, text, meant) -> None:  # type: ignore[no-untyped-def]
+    rates = units.Rates(dollars={"EUR": 1, "GBP": 1}, as_of="2026-11-01")
+    with pytest.raises(UnitError) as caught:
+        parse(text, rates=rates)
+    assert caught.value.hint == "write " + " or ".join(f'"{each}"' for each in meant)
+    assert parse(meant[0], rates=rates) == pytest.approx(1000 * parse(meant[1], rates=rates))
+
+
+def test_separators_that_leave_nothing_open() -> None:
+    rates = units.Rates(dollars={"EUR": 1, "GBP": 1}, as_of="2026-11-01")
+    assert units.parse_money("9,500 EUR", rates=rates) == 9_500_000_000  # money has two decimals
+    assert units.parse_money("$9.123") == 9_123_000  # as a way out may tell it
+    assert units.parse_price("9,500 GBP/h", rates=rates) == units.parse_price("$9,500/h") == 9_500_000_000
+    assert units.parse_price("$2.950/h") == 2_950_000
 
 
 def test_money_rounds_half_to_even() -> None:

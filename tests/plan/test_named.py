@@ -335,7 +335,11 @@ def test_a_pattern_that_matches_nothing_names_the_nearest(pattern: str, near: st
 
 @pytest.mark.parametrize(
     ("said", "told"),
-    [("europe", '"europe-*"'), ("eu-centrl-1", "did you mean eu-central-1")],
+    [
+        ("europe", "write eu, all countries of the European Union"),
+        ("germany", "by their two letters: de"),
+        ("eu-centrl-1", "did you mean eu-central-1"),
+    ],
 )
 def test_the_beginning_of_regions_is_told_as_a_pattern(said: str, told: str) -> None:
     """Three regions of many were named, as if one of them had been meant."""
@@ -661,3 +665,12 @@ def test_too_few_machines_of_ones_own_are_told_by_their_shape() -> None:
     asked = parse_scenario(text, file="own.yaml")
     text = line_of(api.solve(asked).document, "hardware.owned[0]")["text"]
     assert re.fullmatch(r"not used: [0-9]+ shapes of dgx-h100 \(hardware\.owned\[0\]\), 2 allowed", text)
+
+
+def test_a_seller_whose_allowed_devices_are_elsewhere_is_told_the_region() -> None:
+    """Its other devices, which hardware.allow leaves out, are not why."""
+    hardware = {"allow": ["h100-*"], "providers": ["lambda"], "regions": ["eu"]}
+    jobs = [{"name": "train", "model": "llama-2-7b", "tokens": "1B", "deadline": "30 days"}]
+    plan = api.solve(scenario(jobs, hardware=hardware)).document
+    told = {row["name"]: row["text"] for row in plan["named"]}
+    assert told["lambda"] == "not used: not in hardware.regions"

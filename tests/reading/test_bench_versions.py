@@ -490,3 +490,34 @@ def test_a_table_in_german_and_columns_that_leave_open_what_they_are(tmp_path: P
     assert (found["TTFT mean"], reading.look[-1].value) == (80.5, 1500.2)
     assert any("not read" in note and "tok_s" in note for note in reading.notes)
     assert not any("Ausgabe" in note for note in reading.notes)
+
+
+def loadgen(scenario: str, *figures: str, result: str = "VALID") -> str:
+    rule = "=" * 48
+    head = [
+        rule,
+        "MLPerf Results Summary",
+        rule,
+        "SUT name : ours",
+        f"Scenario : {scenario}",
+        "Mode     : PerformanceOnly",
+    ]
+    return "\n".join([*head, *figures, f"Result is : {result}", "", "target_qps : 85", ""])
+
+
+def test_a_summary_of_mlperf_inference(tmp_path: Path) -> None:
+    latencies = ("Mean latency (ns)    : 12000000000", "Mean First Token latency (ns)  : 300000000",
+                 "99.00 percentile first token latency (ns)   : 900000000", "Mean Time to Output Token (ns) : 51000000",
+                 "99.90 percentile time to output token (ns) : 160000000")  # fmt: skip
+    rates = ("Completed samples per second    : 84.41", "Completed tokens per second: 24500.10")
+    row = row_of(tmp_path, loadgen("Server", *rates, *latencies))
+    assert (row["scenario"], row["request_rate"], row["requests_per_s"]) == ("open loop", "85", "84.41")
+    assert (row["ttft_ms"], row["tpot_ms"], row["e2e_latency_ms"]) == ("300", "51", "12000")
+    assert row["output_tokens_per_s_total"] == "24500.1"
+    shown = figures(told(tmp_path, loadgen("Server", *rates, *latencies)))
+    assert (shown["TTFT p99"], shown["TPOT mean"]) == (900, 51)
+    offline = row_of(tmp_path, loadgen("Offline", "Samples per second: 24.1", "Tokens per second: 7000"))
+    assert (offline["request_rate"], offline["requests_per_s"]) == ("", "24.1")
+    assert offline["output_tokens_per_s_total"] == "7000"
+    failed = told(tmp_path, loadgen("Server", *rates, result="INVALID"))
+    assert failed.skipped.reasons == {"a result that is INVALID": (1, 1)}

@@ -213,3 +213,26 @@ def test_what_cannot_be_read_is_told_with_its_place(
 def test_seconds_of_a_log_may_begin_late(tmp_path: Path) -> None:
     text = b"timestamp,prompt_tokens,completion_tokens\n46355.5,2,3\n46356.5,2,3\n"
     assert read(Source(written(tmp_path, "a", text)), Asked(time_unit="s")).taken == 2
+
+
+def test_what_plan_wrote_itself_is_told_its_command(tmp_path: Path) -> None:
+    """Targets and predictions of a plan were taken for measured points."""
+    for text, told in (
+        ('{"schema": "plan/result/v1", "ttft_p95": 3, "model": "llama-3.1-8b"}', "it is a plan, which predicts"),
+        ("# mine\nschema: plan/v1\nname: a\n", "it is a scenario: plan solve"),
+        ('{\n "schema": "plan/compare/v1"}', "it is plan/compare/v1, which plan wrote itself"),
+    ):
+        (tmp_path / "x.json").write_text(text)
+        with pytest.raises(InputError) as caught:
+            read(Source(tmp_path / "x.json"))
+        assert told in caught.value.problems[0].hint
+
+
+@pytest.mark.parametrize(
+    ("sign", "told"), [(b"BZh9", "bzip2"), (b"\xfd7zXZ\0", "by xz"), (b"\x89PNG\r\n", "a picture")]
+)
+def test_other_packings_are_told_by_name(sign: bytes, told: str, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(sign + bytes(range(256)))
+    with pytest.raises(InputError) as caught:
+        read(Source(tmp_path / "x"))
+    assert told in caught.value.problems[0].hint

@@ -77,6 +77,14 @@ def test_what_nobody_sells_and_other_currencies_are_told(tmp_path: Path) -> None
         told(tmp_path, "device,provider,price per hour (EUR)\nH100 SXM,lambda,2.50\n")
 
 
+def test_what_is_told_of_an_offer_that_nobody_sells_is_its_own_price(tmp_path: Path) -> None:
+    """Another device of the list was told in its place."""
+    table = "gpu,provider,price per hour,region\nH100 SXM,lambda,$2.99,us-east-1\nA100 80GB,runpod,$1.64,nowhere-1\n"
+    note = next(each for each in told(tmp_path, table).notes if "no such offer" in each)
+    assert "no such offer of a100-sxm-80gb at runpod in nowhere-1" in note
+    assert "--price 'a100-sxm-80gb=$1.64/h'" in note
+
+
 def test_measured_points_with_a_price_are_no_price_list(tmp_path: Path) -> None:
     (tmp_path / "points.csv").write_text("provider,model,gpu,concurrency,ttft_ms,output tokens/s,price per hour\n"
                                          "aws,llama-3.1-8b,H100,8,80,900,6.88\n")  # fmt: skip

@@ -547,3 +547,29 @@ def test_spans_as_a_collector_writes_them(tmp_path: Path) -> None:
     assert (reading.taken, reading.skipped.count) == (40, 20)
     assert figure(reading, "prompt, mean") == 150
     assert figure(reading, "rate") == pytest.approx(1.0, rel=0.03)
+
+
+def test_records_below_several_keys_are_requests(tmp_path: Path) -> None:
+    rows = [{"timestamp": 3.0 * n, "prompt_tokens": 100 + n, "completion_tokens": 10} for n in range(50)]
+    for indent in (None, 1):
+        reading = told(tmp_path, json.dumps({"data": {"requests": rows}}, indent=indent), name="log.json")
+        assert (reading.kind, reading.taken) == ("requests-json", 50)
+        assert figure(reading, "prompt, mean") == pytest.approx(124.5)
+    lines = "\n".join(json.dumps({**row, "data": {"events": [{"n": 1}]}}) for row in rows)
+    assert told(tmp_path, lines, name="log.jsonl").taken == 50
+
+
+def test_a_column_of_a_file_in_latin_1_is_named(tmp_path: Path) -> None:
+    text = "horodatage;jetons entrée;jetons sortie\n" + "".join(f"{3 * n};{100 + n};10\n" for n in range(50))
+    columns = {"time": "horodatage", "input": "jetons entrée", "output": "jetons sortie"}
+    for encoding in ("utf-8", "latin-1"):
+        assert told(tmp_path, text.encode(encoding), Asked(columns=columns)).taken == 50
+    with pytest.raises(InputError, match="no column 'jetons sorti'"):
+        told(tmp_path, text.encode("latin-1"), Asked(columns=columns | {"output": "jetons sorti"}))
+
+
+def test_times_of_opentelemetry_by_themselves(tmp_path: Path) -> None:
+    begin = 1_793_520_000 * 10**9
+    rows = "".join(f"{begin + n * 2 * 10**9},100,10\n" for n in range(50))
+    reading = told(tmp_path, "time_unix_nano,gen_ai.usage.input_tokens,gen_ai.usage.output_tokens\n" + rows)
+    assert figure(reading, "rate") == pytest.approx(0.5, rel=0.03)

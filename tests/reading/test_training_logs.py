@@ -282,3 +282,9 @@ def test_trainers_that_write_records_or_several_lines_a_step(
     found = figures(reading)
     assert (reading.kind, reading.tool) == ("training-log", tool)
     assert {label: found.get(label) for label in shown} == shown
+
+
+def test_losses_in_lines_that_end_as_those_of_windows(tmp_path: Path) -> None:
+    lines = [f"{step} {8 - step / 10:.4f}" for step in range(1, 21)]
+    for ending in ("\n", "\r\n"):
+        assert figures(told(tmp_path, ending.join([*lines, ""]).encode())) == {"loss, last": 6.0, "last step": 20}

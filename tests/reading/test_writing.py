@@ -115,3 +115,14 @@ def test_what_a_scenario_still_wants_is_said_with_its_line(tmp_path: Path) -> No
     whole = SCENARIO.replace("    qpm: 5\n", "    qpm: 5\n    input_tokens: 9\n    output_tokens: 9\n")
     scenario.write_text(whole.replace("    slo:", "    output_tokens: 9\n    slo:"))
     assert still_wanted(str(scenario)) == []
+
+
+def test_a_model_that_is_none_is_still_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    known = SCENARIO.replace("    qpm: ", "    output_tokens: 100\n    input_tokens: 5\n    qpm: ")
+    known = known.replace("    input_tokens: {mean: 1000, p95: 3000}\n", "")
+    path.write_text(known)
+    assert still_wanted(str(path)) == []
+    path.write_text(known.replace("llama-3.1-8b", "llama-3.1-9b"))
+    (wanted,) = still_wanted(str(path))
+    assert wanted.startswith("no model preset 'llama-3.1-9b': ")

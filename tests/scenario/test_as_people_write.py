@@ -321,6 +321,7 @@ EMPTY = "schema: plan/v1\nname: s\nserving: [{name: a, model: 8B, qpm: 60, input
     [
         ("{budget: $8,000}", "a comma ends a value in braces: write budget: $8000"),
         ("{budget: $1,250,000, max_devices: 3}", "a comma ends a value in braces: write budget: $1250000"),
+        ("{budget: $8,5 k}", "a comma ends a value in braces: write budget: $8.5 k"),
         ("{max_devices: 1,024}", "a comma ends a value in braces: write max_devices: 1024"),
         ("{budget: $8, max_device}", "did you mean 'max_devices'?"),
     ],
@@ -334,5 +335,89 @@ def test_a_comma_in_braces_makes_no_small_budget(limits: str, hint: str) -> None
     assert caught.value.problems[0].hint == hint
 
 
+def test_two_commas_in_braces_are_one_mistake() -> None:
+    with pytest.raises(InputError) as caught:
+        parse_scenario(f"{EMPTY}limits: {{budget: $8,000,000}}\n")
+    (problem,) = caught.value.problems
+    assert problem.hint == "a comma ends a value in braces: write numbers without it"
+
+
 def test_fields_that_are_left_empty_are_as_good_as_none() -> None:
     assert parse_scenario(f"{EMPTY}limits: {{budget: }}\ntitle:\n").limits.budget_microusd is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "meant"),
+    [
+        ("deadline=3 days", "did you mean training.job.deadline or training.other.deadline?"),
+        ("budget=$100", "did you mean limits.budget?"),
+        ("allow=h100", "did you mean hardware.allow?"),
+        ("qpm=600", "there is: schema"),  # no fleet is there
+    ],
+)
+def test_a_setting_that_names_a_field_alone_is_told_its_path(setting: str, meant: str) -> None:
+    with pytest.raises(InputError) as caught:
+        with_settings(scenario([job(name="job"), job(name="other")]), [setting])
+    assert meant in caught.value.problems[0].hint
+
+
+@pytest.mark.parametrize(
+    ("setting", "hint"),
+    [
+        ("serving.chat.qpm=10 /s", "write 600, of a minute; or requests: 10 /s"),
+        ("serving.chat.qpm=ten", 'write "8"'),
+        ("serving.chat.input_tokens=0", "write input_tokens: 1500"),
+        ("training.job.tokens=0", "write tokens: 200B"),
+        ("objective=[]", "leave the field out"),
+        ("hardware.allow=[]", 'leave the field out for all; to rent nothing: exclude: ["*"]'),
+        ("hardware.owned=[{shape: x, count: 2, price: 9,50 EUR/h}]", "write price: 9.50 EUR/h"),
+        (
+            "hardware.owned=[{shape: x, count: 2, power: {watts: 1 kW, price: $0,125/kWh, pue: 1}}]",
+            "write price: $0.125/kWh",
+        ),
+        ("hardware.owned=[{shape: x, count: 2, capital: $300000}]", "write capital: {price: $300000, years: 4}"),
+        ("hardware.quotas=[{provider: aws, devices: 8}]", "did you mean 'max_devices'?"),
+        ("report=3", "write report: {fiscal_year_start: …"),
+        ("confidence=95", "write p95"),
+        ("confidence=0.75", "write p75"),
+        ("confidence=30", "write p90"),
+        ("limits.carbon=1 tonne", 'did you mean "1 t"?'),
+        ("training.job.global_batch=1024 seqs", 'did you mean "1024 sequences"?'),
+        ("serving.chat.api_price=$0,90 /1M output tokens", 'write "$0.90 /1M output tokens"'),
+        ("serving.chat.api_price=0.9 /1M tokens", 'write "$0.9 /1M tokens"'),
+        ("serving.chat.api_price=$0.9", 'write "$0.90 /1M output tokens"'),
+    ],
+)
+def test_one_slip_is_one_problem_whose_hint_is_of_what_was_written(setting: str, hint: str) -> None:
+    with pytest.raises(InputError) as caught:
+        with_settings(scenario([job(name="job")], [fleet("chat")]), [setting])
+    (problem,) = caught.value.problems
+    assert hint in problem.hint
+
+
+def test_lengths_are_of_tokens_and_may_say_so() -> None:
+    for text, tokens in (("4096 tokens", 4096), ("64k tokens", 64_000), ("8k", 8000)):
+        asked = with_settings(scenario([job(name="job")]), [f"training.job.sequence_length={text}"])
+        assert asked.training[0].sequence_length == tokens
+
+
+def test_a_layout_in_one_word() -> None:
+    words = ["training.job.sharding=null", "training.job.layout=tp8pp2zero-1mb4"]
+    asked = with_settings(scenario([job(name="job")]), words).training[0].layout
+    assert asked is not None
+    assert (asked.tp, asked.pp, asked.sharding, asked.micro_batch) == ((8,), (2,), ("zero-1",), (4,))
+
+
+def test_prices_of_tokens_storage_and_transfers_are_read_in_other_currencies() -> None:
+    euro = {"currency": {"EUR": 1.25, "as_of": "2026-11-01"}}
+    data = {"name": "d", "size": "1 TB", "at": "north/r1", "egress": "0.08 EUR/GB", "storage": "€0.02/GB-month"}
+    asked = scenario([job(data=data)], [fleet(api_price="0.80 EUR /1M output tokens")], **euro)
+    found = asked.training[0].data
+    assert found is not None
+    assert (found.egress_usd_per_gb, found.storage_usd_per_gb_month) == (0.1, 0.025)
+    assert (asked.serving[0].api_price, asked.serving[0].api_usd_per_token) == (
+        "$1 /1M output tokens",
+        (1e-6, "output"),
+    )
+    with pytest.raises(InputError, match="is in GBP, and no rate"):
+        scenario([job(data=data | {"egress": "£0.08/GB"})], **euro)

@@ -161,3 +161,25 @@ def test_a_price_of_the_command_line_counts_at_the_rate_of_the_scenario() -> Non
     ]
     with pytest.raises(UsageError, match="no rate to dollars"):
         api.catalog_of(asked(), price=["h100-sxm=CHF 2.50/h"])
+
+
+@pytest.mark.parametrize(
+    ("currency", "hint"),
+    [({"JPY": 150}, "where one dollar is 150 JPY: JPY: 0.006667"), ({"EUR": 108}, "dollars for one EUR"),
+     ({"eur": 1.08}, "write EUR"), ({"XYZ": 1}, "a code such as EUR")],
+)  # fmt: skip
+def test_rates_the_wrong_way_round_are_asked_about(currency: dict[str, float], hint: str) -> None:
+    with pytest.raises(InputError) as caught:
+        asked(currency={**currency, "as_of": "2026-11-01"})
+    assert hint in caught.value.problems[0].hint
+
+
+def test_rates_of_long_before_or_after_the_prices_are_told() -> None:
+    for day, told in (
+        ("2026-11-01", ""),
+        ("2020-11-01", "days before the catalog"),
+        ("2036-11-01", "after the catalog"),
+    ):
+        plan = api.solve(asked(currency={"EUR": 1.08, "as_of": day}), catalog())
+        found = [note for note in plan.document["warnings"] if "the rate of EUR" in note]
+        assert (told in "".join(found), len(found)) == (True, int(bool(told)))

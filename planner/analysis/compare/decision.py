@@ -10,6 +10,7 @@ from planner.analysis.compare.model import (
     Bought,
     BoughtRow,
     Changed,
+    Compared,
     Kind,
     MoneyRow,
     OwnedRow,
@@ -147,6 +148,13 @@ def money_rows(old: PlanDocument, new: PlanDocument) -> list[MoneyRow]:
     pairs = {name: (_part(old, name), _part(new, name)) for name in names}
     rows: list[MoneyRow] = [{"part": name, **moved(*pair)} for name, pair in pairs.items() if any(pair)]
     return [*rows, {"part": "total", **moved(old["summary"]["cost_microusd"], new["summary"]["cost_microusd"])}]
+
+
+def of_one_time(one: Compared) -> bool:
+    """Whether totals are of one time: horizons are alike, or nothing recurs over them."""
+    spans = one["horizon_hours"]
+    recurs = any(row["part"] not in ("training", "total") for row in one["money"])
+    return spans["old"] == spans["new"] or None in (spans["old"], spans["new"]) or not recurs
 
 
 def _part(plan: PlanDocument, name: Kind | Part) -> int | None:

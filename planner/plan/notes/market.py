@@ -266,10 +266,12 @@ def _old_rates(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
     """Rates of currencies of long before the prices: a document depends on no day on which it is read."""
     rates = scenario.rates
     days = (date.fromisoformat(catalog.as_of) - date.fromisoformat(rates.as_of)).days if rates.dollars else 0
-    if days > OLD_RATE_DAYS:
+    if abs(days) > OLD_RATE_DAYS:
+        when = f"{days} days before" if days > 0 else f"{-days} days after"
+        mend = "write today's with its day in currency" if days > 0 else "--prices reads prices of that time"
         yield (
-            f"the rate of {', '.join(rates.dollars)} to the dollar is of {rates.as_of}, {days} days before the "
-            f"catalog ({catalog.as_of}): write today's with its day in currency"
+            f"the rate of {', '.join(rates.dollars)} to the dollar is of {rates.as_of}, {when} the catalog "
+            f"({catalog.as_of}): {mend}"
         )
 
 
