@@ -315,7 +315,7 @@ def _usual_batch(question: TrainingQuestion) -> str:
     """What a step takes where the scenario does not say."""
     job, sequences, length = question.job, question.rules.batches[0], question.spec.sequence_length
     advised, tokens = batch_tokens_advised(job, question.arch), batch_tokens_assumed(job, question.arch)
-    if sequences == sequences_of(job, length) < (ADAPTER_BATCH_SEQUENCES if job.lora else tokens / length):
+    if sequences == sequences_of(job, int(length)) < (ADAPTER_BATCH_SEQUENCES if job.lora else tokens / length):
         return f"global batch {sequences:g} sequences, all that there are"
     if job.lora:
         return f"global batch {sequences:g} sequences (GPT-3 in the LoRA paper, arXiv:2106.09685, D.4)"
