@@ -139,11 +139,37 @@ def check_files(form: str, launch: TrainingLaunch, folder: Path | None) -> int:
             check_launcher(launch, told)
             if told.program.endswith("pretrain_gpt.py"):
                 check_megatron(launch, told)
-            if form == "deepspeed":
-                check_deepspeed(launch, json.loads(texts[f"{launch.stem}.deepspeed.json"]), told)
+            if "--deepspeed_config" in told.options:
+                config = texts.get(f"{launch.stem}.deepspeed.json") or configuration_in(text)
+                check_deepspeed(launch, json.loads(config), told)
         if name.endswith(".toml"):
             check_titan(launch, tomllib.loads(text))
     return len(texts)
+
+
+def configuration_in(text: str) -> str:
+    """What a script writes before it starts."""
+    return text.partition("<<'CONFIGURATION_ENDS'\n")[2].partition("\nCONFIGURATION_ENDS\n")[0]
+
+
+@pytest.mark.parametrize("changes", [{"optimizer": "muon"}, {"framework": "deepspeed"}, {}])
+@pytest.mark.parametrize("form", ["slurm", "kubernetes", "skypilot"])
+def test_starters_have_deepspeed_where_no_other_trains_or_it_is_asked_for(
+    launches: Read, form: str, changes: dict[str, Any]
+) -> None:
+    """Of a Muon over ZeRO-2 it was said to use deepspeed, whose script each of many nodes wants by hand."""
+    layout = {"layout": {"sharding": "zero-2", "pp": 1, "vpp": 1}}
+    launch = jobs_of(launches("llama", changed({"job": changes, **layout})))[0]
+    (own,) = [file for file in export("deepspeed", [launch]).files if file.name.endswith(".json")]
+    (file,) = export(form, [launch]).files
+    text = "\n".join(line.strip() for line in file.text.splitlines())
+    if not changes:
+        assert "TRAIN_SCRIPT" not in text
+        return
+    wanted = {key: value for key, value in json.loads(own.text).items() if key != "_comment"}
+    assert json.loads(configuration_in(text)) == wanted
+    assert "torchrun \\" in text
+    assert '"$TRAIN_SCRIPT" \\\n--deepspeed_config "$CONFIGURATION" \\' in text
 
 
 @pytest.mark.parametrize("form", TRAINING)
@@ -250,7 +276,7 @@ REFUSED = [
     ("deepspeed", {"job": {"offload": ["activations"]}}, "computes again"),
     ("slurm", {"row": {"device": "tpu-v6e"}}, "TPU"),
     ("slurm", {"row": {"shape": "mig/a100-sxm-80gb-1g.10gb", "device": "a100-sxm-80gb"}}, "slice"),
-    ("slurm", {"job": LORA, "layout": {"tp": 2, "dp": 8, "micro_batches": 62}}, "split tensors"),
+    ("slurm", {"job": LORA, "layout": {"pp": 2, "dp": 8, "micro_batches": 62}}, "PipelineModule"),
 ]  # fmt: skip
 
 
