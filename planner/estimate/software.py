@@ -321,6 +321,8 @@ def _by_table(software: Software, asked: Asked) -> Iterator[Lack]:
         yield lacks("tensors", f"{program} does not split tensors", "write layout: {tp: 1}")
     elif layout.tp > 1 and job.lora is not None and job.lora.base in PACKED:
         yield Lack(f"{program} does not cut a packed {job.lora.base} base by tensors", "write layout: {tp: 1}")
+    elif layout.tp > 1 and job.lora is not None:  # hiyouga/LlamaFactory#10140, #8206: the shapes do not go together
+        yield Lack(f"{program}'s tensor parallelism stops under adapters", "write layout: {tp: 1}")
     elif layout.tp > 1 and layout.sharding not in software.beside_tensors:
         stages = f"{software.beside_tensors[0]} to {software.beside_tensors[-1]}"
         yield Lack(f"{program}'s tensor parallelism was read to go with {stages}, not with {layout.sharding}",
