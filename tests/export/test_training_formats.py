@@ -437,6 +437,20 @@ def test_layers_that_make_no_equal_chunks_are_laid_out_for_megatron(launches: Re
     assert not any(f"--{name}" in file.text for name in ("num-virtual", "decoder-first", "account-for"))
 
 
+def test_stages_without_chunks_are_laid_out_where_their_ends_do_not_make_up_for_it(
+    launches: Read, tmp_path: Path
+) -> None:
+    """61 layers in 32 stages, two in each of 29: the plan was told that no program runs it, or to take another pp."""
+    layout = {"pp": 32, "vpp": 1, "dp": 1, "ep": 1, "sharding": "zero-1", "micro_batches": 496}
+    row = {"devices": 32, "count": 4, "devices_per_shape": 8}
+    change = changed({"job": {"model": "deepseek-v3"}, "layout": layout, "row": row})
+    (launch,) = jobs_of(launches("llama", change))
+    assert check_files("torchrun", launch, tmp_path) == 1
+    (file,) = export("torchrun", [launch]).files
+    assert "--pipeline-model-parallel-layout 'Et|(tt|)*29t|tL'" in file.text
+    assert not any(f"--{name}" in file.text for name in ("num-virtual", "decoder-", "account-for"))
+
+
 @pytest.mark.parametrize("layers", range(8, 130))
 def test_chunks_of_two_sizes_hold_the_layers_and_load_no_stage_more(layers: int) -> None:
     for pp in range(2, 33):
@@ -455,12 +469,16 @@ def test_stages_hold_no_more_layers_than_planned(launches: Read) -> None:
     for layers in range(2, 100):
         for pp in range(2, min(layers, 17) + 1):
             ends = uneven_stages(pp, 1, layers)
-            if ends is None:
-                continue
+            assert ends is not None
             fullest = -(-layers // pp)
             first, last = ends
             middle, left = divmod(layers - first - last, pp - 2) if pp > 2 else (0, layers - first - last)
-            assert left == 0
+            if left:  # stages that a layout tells
+                stages = chunk_layers(layers, pp, 1)
+                assert (sum(stages), len(stages)) == (layers, pp)
+                assert 1 <= min(stages) <= max(stages) == fullest
+                assert (stages[0], stages[-1]) == ends
+                continue
             assert 1 <= first <= fullest
             assert 1 <= last <= fullest
             assert pp == 2 or 1 <= middle <= fullest
