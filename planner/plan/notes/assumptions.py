@@ -36,7 +36,7 @@ from planner.estimate.training_memory import FRAGMENTATION_SHARE
 from planner.plan.notes.calendar import bought_facts, bought_warnings, calendar_assumptions, short_terms
 from planner.plan.notes.market import market_warnings
 from planner.plan.notes.run import run_assumptions
-from planner.plan.notes.serving import published_rates, serving_assumptions, serving_warnings
+from planner.plan.notes.serving import measured_somewhere, published_rates, serving_assumptions, serving_warnings
 from planner.plan.rows.given import given_assumptions
 from planner.plan.rows.mixed import mix_assumptions
 from planner.units import counted, format_count, format_percent
@@ -222,6 +222,7 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
             )
         if isinstance(question, ServingQuestion) and not isinstance(question, RatesQuestion):
             lines += serving_warnings(question, workloads)
+            lines += measured_somewhere(question.fleet, {site.device.id for site in candidates.tables[name].sites})
         if not isinstance(question, RatesQuestion) and any(group.chunk_tokens for group in question.arch.layers):
             lines.append(
                 f"{name}: its Mamba-2 layers are timed by their FLOPs and bytes with constants of other models: no "
