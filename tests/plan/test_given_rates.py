@@ -157,3 +157,21 @@ def test_a_throughput_that_counts_on_several_devices_says_so(allow: list[str], t
     document = api.solve(scenario([], [asked], hardware={"allow": allow})).document
     said = "fleet: 700 tokens/s a device are taken to hold on all 2 kinds of device that may be used"
     assert any(line.startswith(said) for line in document["warnings"]) == told
+
+
+@pytest.mark.parametrize(
+    ("formats", "said"),
+    [
+        ({"weights": "fp8", "kv_cache": "fp8"}, ""),
+        ({"weights": "fp8", "kv_cache": "q8_0"}, "vllm keeps no cache in q8_0"),
+        ({"weights": "fp8", "engine": "llama.cpp", "kv_cache": "fp16"}, "llama.cpp does not serve weights in fp8"),
+    ],
+)
+def test_formats_that_were_measured_and_no_engine_has_are_told(formats: dict[str, str], said: str) -> None:
+    """What somebody measured is planned; that no launch file is written for it was first told by `plan export`."""
+    asked = fleet(**MEASURED, throughput="700 tokens/s", **formats)
+    plan = api.solve(scenario([], [asked], hardware=EIGHT_H100))
+    told = [line for line in plan.document["warnings"] if "whatever measured its throughput" in line]
+    assert [line.partition(": ")[2].partition(" (")[0] for line in told] == ([said] if said else [])
+    form = "llama.cpp" if "engine" in formats else "vllm"
+    assert bool(plan.export(form).files) == (not said)
