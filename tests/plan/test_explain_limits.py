@@ -138,6 +138,9 @@ def test_a_job_that_is_late_in_a_batch_that_nobody_chose_is_told_a_larger_one(
     assert document["infeasible"] is not None
     ways = [one for one in document["infeasible"]["ways_out"] if one["limit"] == "training[0].global_batch"]
     assert [one["to_text"] for one in ways] == ([batch] if batch else [])
+    bound = [line for line in document["infeasible"]["workloads"]["job"] if " would take " in line]
+    assert all("in matrix products alone, margin for errors included" in line for line in bound)  # not "at best"
+    assert bound
     assert [finding for finding in api.verify(document) if finding.severity == "error"] == []
     for one in ways:
         cost = api.solve(with_settings(plan, settings_of([one]))).document["summary"]["cost_microusd"]
