@@ -10,6 +10,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,15 @@ def test_slurm_asks_for_what_is_rented(launches: Read) -> None:
             limit_h = int(days) * 24 + hours + minutes / 60 + seconds / 3600
             assert 0 <= limit_h - 1.2 * launch.timing.at_confidence_hours < 1 / 60 + 1e-9
             assert given.get("--array") == (f"1-{launch.jobs}" if launch.jobs > 1 else None)
+
+
+@pytest.mark.parametrize(("kind", "alone"), [("instance", True), ("onprem", True), ("mig", False)])
+def test_a_slice_of_a_device_leaves_its_node_to_others(launches: Read, kind: str, alone: bool) -> None:
+    """One of seven slices of an A100 was asked for with the whole node, where the other six are."""
+    launch = jobs_of(launches("llama"))[0]
+    (file,) = export("slurm", [replace(launch, machine=replace(launch.machine, shape_kind=kind))]).files
+    assert ("#SBATCH --exclusive\n" in file.text) == alone
+    assert ("by the type that your cluster gives it" in file.text) != alone
 
 
 def test_identical_runs_do_not_share_a_folder(launches: Read, tmp_path: Path) -> None:
