@@ -213,7 +213,9 @@ def test_slurm_asks_for_what_is_rented(launches: Read) -> None:
 def test_a_slice_of_a_device_leaves_its_node_to_others(launches: Read, kind: str, alone: bool) -> None:
     """One of seven slices of an A100 was asked for with the whole node, where the other six are."""
     launch = jobs_of(launches("llama"))[0]
-    (file,) = export("slurm", [replace(launch, machine=replace(launch.machine, shape_kind=kind))]).files
+    machine = replace(launch.machine, shape_kind=kind, nodes=1, devices_per_node=1, devices=1)
+    layout = replace(launch.layout, dp=1, sharding="none", micro_batches=launch.layout.micro_batches * launch.layout.dp)
+    (file,) = export("slurm", [replace(launch, machine=machine, layout=layout)]).files
     assert ("#SBATCH --exclusive\n" in file.text) == alone
     assert ("by the type that your cluster gives it" in file.text) != alone
 
