@@ -115,7 +115,7 @@ def measured_on(given: StepTime, scenario: Scenario, catalog: Catalog) -> tuple[
     Parameters
     ----------
     given
-        The step time; shape and count, or neither.
+        The step time; shape and count, or a count of what is owned, or neither.
     scenario
         Its first owned machines count where the step time names none.
     catalog
@@ -130,10 +130,8 @@ def measured_on(given: StepTime, scenario: Scenario, catalog: Catalog) -> tuple[
     InputError
         The catalog has no such shape.
     """
-    if given.shape is not None and given.count is not None:
-        return find_shape(catalog, given.shape), given.count
-    owned = scenario.hardware.owned[0]
-    return find_shape(catalog, owned.shape), owned.count
+    owned = scenario.hardware.owned
+    return find_shape(catalog, given.shape or owned[0].shape), given.count or owned[0].count
 
 
 def _as_given(legal: Layout, given: GivenLayout) -> NDArray[np.int64]:

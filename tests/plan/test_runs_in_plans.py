@@ -227,6 +227,17 @@ def test_a_bare_step_time_was_measured_on_what_is_owned() -> None:
     assert document["workloads"][0]["allocations"][0]["price_model"] == "owned"
 
 
+def test_a_count_alone_is_of_what_is_owned() -> None:
+    """As the reference says of it: of the two machines one was in use. With several kinds it is asked which."""
+    owned = {"shape": "north/one", "count": 2, "price": "$0.10/h"}
+    ran = job(step_time={"measured": "0.6 s", "count": 1}, failures="none", deadline="10000 s")
+    document = solved(scenario([ran], hardware={"owned": [owned]}), catalog())
+    assert [document["workloads"][0]["under_way"][name] for name in ("shape", "count")] == ["north/one", 1]
+    for hardware, step in (({"owned": [owned, owned]}, {"count": 1}), ({"owned": [owned]}, {"shape": "north/one"})):
+        with pytest.raises(InputError, match="is missing in step_time"):
+            scenario([{**ran, "step_time": {"measured": "0.6 s", **step}}], hardware=hardware)
+
+
 def test_a_run_under_way_is_not_taken_for_one_that_nobody_advises() -> None:
     """Weights shared out under a pipeline may be fastest by the equations; that counts where the scenario says it."""
     stages = {}
