@@ -220,6 +220,16 @@ def test_a_slice_of_a_device_leaves_its_node_to_others(launches: Read, kind: str
     assert ("by the type that your cluster gives it" in file.text) != alone
 
 
+@pytest.mark.parametrize("form", ["torchrun", "deepspeed", "slurm"])
+def test_devices_that_cuda_left_out_are_told(launches: Read, form: str) -> None:
+    """A training on K80 was written for programs whose wheels have no code for them, without a word."""
+    for family, told in (("kepler", True), ("volta", False)):
+        change = changed({"job": {"precision": "fp32"}, "layout": {"sharding": "zero-1"}})
+        launch = jobs_of(launches("llama", change))[0]
+        old = replace(launch, machine=replace(launch.machine, family=family))
+        assert any("CUDA 12 left these devices out" in file.text for file in export(form, [old]).files) == told
+
+
 def test_identical_runs_do_not_share_a_folder(launches: Read, tmp_path: Path) -> None:
     launch = next(launch for launch in jobs_of(launches("fleet")) if launch.jobs == 4)
     assert launch.machine.devices == 4 * launch.layout.devices
