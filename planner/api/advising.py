@@ -16,7 +16,7 @@ from planner.candidates.offers import OWNED, models_sold
 from planner.candidates.program import SHARE
 from planner.errors import InputError
 from planner.estimate.engines import ENGINES, ONE_MACHINE_ENGINES
-from planner.estimate.resolve import MOST_BATCH_TOKENS, batch_tokens_advised
+from planner.estimate.resolve import MOST_BATCH_TOKENS, larger_batches_tokens
 from planner.estimate.serving_formats import FORMATS
 from planner.estimate.serving_tiers import fleet_engine
 from planner.optimize.process import worked_s
@@ -153,12 +153,8 @@ def _of_8_bits(fleet: ServingFleet) -> str:
 
 
 def _larger_batch(session: Session, job: TrainingJob) -> Iterator[_Change]:
-    """Powers of two above a batch that nobody chose, the largest first, as far as they suit the compute of the run."""
-    if job.global_batch is not None or job.lora:
-        return
-    advised = batch_tokens_advised(job, session.candidates.questions[job.name].arch)
-    times = [2**power for power in range(1, 6) if MOST_BATCH_TOKENS * 2**power <= advised]
-    for batch_tokens in (MOST_BATCH_TOKENS * each for each in reversed(times)):
+    """A batch that nobody chose, larger."""
+    for batch_tokens in larger_batches_tokens(job, session.candidates.questions[job.name].arch):
         words = f"{job.name}: a batch of {batch_tokens / 1e6:g}M tokens, not the {MOST_BATCH_TOKENS / 1e6:g}M assumed,"
         setting = f"training.{job.name}.global_batch={batch_tokens / 1e6:g}M tokens"
         yield _Change(session.listed_s, words, setting, within=f"{job.name} batch", wanted=True)

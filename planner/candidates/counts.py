@@ -166,8 +166,9 @@ def _note_counts(
     if too_few > 0:
         finish_s = held_s / (too_few * site.shape.devices)
         late = finish_s - question.latest_s
+        bound = "in matrix products alone" if question.tier(site) == "analytic" else "at best"
         text = (
-            f"{too_few} × {site.shape.id} would take {format_duration(finish_s)} at best, margin for errors included, "
-            f"{format_duration(late)} late"
+            f"{too_few:,} × {site.shape.id} would take {format_duration(finish_s)} {bound}, margin for errors "
+            f"included, {format_duration(late)} late"
         )
         ledger.drop("deadline", "counts", too_few * len(group), nearest=text, miss=late, on=names_on(group))

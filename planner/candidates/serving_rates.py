@@ -40,6 +40,7 @@ from planner.estimate.serving import (
     ReplicaLayout,
     ServingMemory,
     ServingSpec,
+    can_make,
     given_throughput_capacity,
     serving_capacity,
 )
@@ -56,7 +57,7 @@ from planner.estimate.serving_fleet import (
 )
 from planner.estimate.serving_step import Replica, ServingWork
 from planner.estimate.serving_tiers import fleet_engine
-from planner.units import format_bytes, format_duration
+from planner.units import counted, format_bytes, format_duration
 
 Rows = NDArray[np.int64]
 Values = NDArray[np.float64]
@@ -262,12 +263,26 @@ class _Evaluation:
         fits = np.asarray(_flat(memory.missing_bytes, count) <= 0)
         note_memory(self, _flat(memory.missing_bytes, count))
         if given is not None:
+            fits &= self._makes(given, memory, fits)
             rate = np.stack([as_float(given_throughput_capacity(given, self.layout, one)) for one in tokens], axis=-1)
         else:
             rate = np.stack([self._roofline(bucket, memory) for bucket in range(buckets)], axis=-1)
         known = np.isfinite(rate) & (rate > 0)
         self._note_unknown(int((fits & ~known.any(axis=1)).sum()))
         return np.where(fits[:, None] & known, rate, 0.0)
+
+    def _makes(self, given: float, memory: ServingMemory, fits: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Replicas on which enough sequences fit for what was measured."""
+        arch, weights, batch = self.question.arch, self.question.fleet.weights, _flat(memory.batch, len(self.group_of))
+        able = can_make(given, arch, weights, self.layout, self.machine, batch)
+        for number, group in enumerate(self.groups):
+            few = np.flatnonzero((self.group_of == number) & fits & ~able)
+            if len(few):
+                most = int(batch[few].max())
+                where = group[0].device.id
+                text = f"{counted(most, 'sequence')} at once on {where} cannot make {given:g} tokens/s a device"
+                self.ledger.drop("memory", "layouts", len(few), nearest=text, miss=np.inf, on=names_on(group))
+        return able
 
     def _roofline(self, bucket: int, memory: ServingMemory) -> Values:
         question = self.question

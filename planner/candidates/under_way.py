@@ -13,12 +13,14 @@ from planner.candidates.layouts import RECOMPUTE, SHARDING, LayoutRules, enumera
 from planner.carriers import dataclass
 from planner.catalog.load import find_shape
 from planner.catalog.model import Catalog, Shape
+from planner.equations.flops import linear_forward_flop_per_token
 from planner.errors import InputError, Problem
 from planner.estimate.layout import Layout
 from planner.estimate.resolve import inter_node_rate, predicted_step_s, training_machine, training_spec, usable_bytes
 from planner.estimate.training import training_memory
 from planner.scenario.layout_pin import TRAINING_SIZES
 from planner.scenario.schema import GivenLayout, Scenario, StepTime, TrainingJob
+from planner.units import format_duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,8 @@ def under_way(
     Raises
     ------
     InputError
-        No legal layout is as the scenario says, or none fits the memory of the machines it names.
+        No legal layout is as the scenario says, none fits the memory of the machines it names, or the step is shorter
+        than those can be.
     """
     if job.step_time is None:
         return None
@@ -90,6 +93,12 @@ def under_way(
     if not np.isfinite(seconds).any():
         raise _no_layout(job, scenario, f"{count} × {shape.id}")
     best = np.array([int(np.argmin(seconds))])
+    passes = 3 if job.lora is None else 2  # forward, gradient of inputs, gradient of weights
+    step_tokens = float(layout.global_batch[best[0]]) * spec.sequence_length
+    flop_count = passes * float(linear_forward_flop_per_token(arch.matmul_parameters)) * step_tokens
+    peak = device.peak_flop_per_s.get(job.precision, 0.0) * shape.compute_share * shape.devices * count
+    if peak and job.step_time.measured_s * peak < flop_count:
+        raise _too_fast(job, scenario, f"{count} × {shape.id}", flop_count / peak, step_tokens)
     return UnderWay(
         device=device.id,
         shape=shape.id,
@@ -106,7 +115,7 @@ def measured_on(given: StepTime, scenario: Scenario, catalog: Catalog) -> tuple[
     Parameters
     ----------
     given
-        The step time; shape and count, or neither.
+        The step time; shape and count, or a count of what is owned, or neither.
     scenario
         Its first owned machines count where the step time names none.
     catalog
@@ -121,10 +130,8 @@ def measured_on(given: StepTime, scenario: Scenario, catalog: Catalog) -> tuple[
     InputError
         The catalog has no such shape.
     """
-    if given.shape is not None and given.count is not None:
-        return find_shape(catalog, given.shape), given.count
-    owned = scenario.hardware.owned[0]
-    return find_shape(catalog, owned.shape), owned.count
+    owned = scenario.hardware.owned
+    return find_shape(catalog, given.shape or owned[0].shape), given.count or owned[0].count
 
 
 def _as_given(legal: Layout, given: GivenLayout) -> NDArray[np.int64]:
@@ -141,14 +148,22 @@ def _as_given(legal: Layout, given: GivenLayout) -> NDArray[np.int64]:
     return np.flatnonzero(agrees)
 
 
+def _too_fast(job: TrainingJob, scenario: Scenario, machines: str, least_s: float, step_tokens: float) -> InputError:
+    message = (
+        f"{job.name}: at the peak of {machines} the products of {step_tokens:,.0f} tokens alone take "
+        f"{format_duration(least_s)}, which is longer than the measured step"
+    )
+    hint = "give global_batch as it is in that run, and under step_time the shape and count that it runs on"
+    return _refused(job, scenario, "step-too-fast", message, hint)
+
+
 def _no_layout(job: TrainingJob, scenario: Scenario, machines: str) -> InputError:
+    message = f"{job.name}: no legal layout on {machines} is as step_time says and fits the memory"
+    hint = "correct shape, count or layout under step_time, or leave the layout out"
+    return _refused(job, scenario, "no-layout", message, hint)
+
+
+def _refused(job: TrainingJob, scenario: Scenario, reference: str, message: str, hint: str) -> InputError:
     index = [one.name for one in scenario.training].index(job.name)
     place = scenario.places.get(f"training[{index}].step_time")
-    return InputError(
-        Problem(
-            reference="no-layout",
-            message=f"{job.name}: no legal layout on {machines} is as step_time says and fits the memory",
-            places=(place,) if place else (),
-            hint="correct shape, count or layout under step_time, or leave the layout out",
-        )
-    )
+    return InputError(Problem(reference=reference, message=message, places=(place,) if place else (), hint=hint))

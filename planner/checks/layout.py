@@ -71,9 +71,10 @@ def training_layout_findings(
     alone = split["pp"] == split["cp"] == split["ep"] == 1 and (split["tp"] == 1 or split["sharding"] != "zero-3")
     if not named and job.lora is not None and not alone:
         yield _illegal(where, "adapters in a layout that no program has, nor framework or layout asks for")
-    packed = job.lora is not None and job.lora.base in ("nf4", "int8")
-    if packed and split["tp"] > 1 and not stated and "tp" not in pinned:
-        yield _illegal(where, "a packed base cut by tensors, which no layout asks for")
+    other = job.framework != "deepspeed" and named_framework(job.framework) is not None
+    whole = job.lora is None or (other and job.lora.base not in ("nf4", "int8"))
+    if not whole and split["tp"] > 1 and not stated and "tp" not in pinned:
+        yield _illegal(where, "a base under adapters cut by tensors, which no layout asks for")
     if job.framework == "deepspeed" and split["pp"] > 1 and not stated and (split["vpp"] > 1 or "pp" not in pinned):
         yield _illegal(where, "a pipeline that DeepSpeed's configuration does not make, and no layout asks for")
     yield from _tensor_findings(where, arch, split["tp"], shape)

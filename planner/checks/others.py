@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MOST = 8
 _CHOICES = {f"hardware.{name}" for name in ("allow", "regions", "providers", "kinds", "pricing")}
 _KEPT = re.compile(
-    r"training\[\d+\]\.(precision|recompute|sharding|optimizer|offload|lora)"
+    r"training\[\d+\]\.(precision|recompute|sharding|optimizer|offload|lora|global_batch)"
     r"|periods|serving\[\d+\]\.(weights|kv_cache|qpm|requests|users|slo\.(ttft|tpot)_p(50|95|99))"
 )
 BOTH = "; "  # between two texts of one setting
@@ -359,7 +359,17 @@ def _values(scenario: Scenario) -> dict[str, tuple[str, int]]:
         found |= {f"serving[{index}].slo.{key}": ("us", round(1e6 * value)) for key, value in targets.items()}
     for kind, workloads in (("training", scenario.training), ("serving", scenario.serving)):
         for index, one in enumerate(workloads):
-            for name in ("precision", "recompute", "sharding", "optimizer", "offload", "lora", "weights", "kv_cache"):
+            for name in (
+                "precision",
+                "recompute",
+                "sharding",
+                "optimizer",
+                "offload",
+                "lora",
+                "global_batch",
+                "weights",
+                "kv_cache",
+            ):
                 said = getattr(one, name, None)
                 held = 0 if said is None else len(said) if isinstance(said, tuple) else 1
                 found[f"{kind}[{index}].{name}"] = ("choices", held)

@@ -27,6 +27,7 @@ from planner.estimate.serving import (
     ServingCapacity,
     ServingMemory,
     ServingSpec,
+    can_make,
     given_throughput_capacity,
     serving_capacity,
 )
@@ -144,6 +145,9 @@ class OneReplica:
             rate = self.published.output_tokens_per_s if _first(layout.tp) == self.published.devices else 0.0
             return [rate / float(tokens) for tokens in requests.output_tokens]
         if given is not None:
+            machine, batch = self.engine.replica.machine, self.memory(self._asked_mix()).batch
+            if not can_make(given, self.arch, self.fleet.weights, layout, machine, batch).all():
+                return [0.0] * len(requests.input_tokens)
             return [float(given_throughput_capacity(given, layout, tokens)) for tokens in requests.output_tokens]
         pairs = zip(requests.input_tokens, requests.output_tokens)
         return [_first(self._roofline(float(asked), float(made)).requests_per_s) for asked, made in pairs]

@@ -97,8 +97,6 @@ def under_way_findings(
 
 
 def _measured_on(job: TrainingJob, scenario: Scenario, catalog: Catalog) -> tuple[Shape, int]:
-    given = job.step_time
-    if given is not None and given.shape is not None and given.count is not None:
-        return find_shape(catalog, given.shape), given.count
-    owned = scenario.hardware.owned[0]
-    return find_shape(catalog, owned.shape), owned.count
+    given, owned = job.step_time, scenario.hardware.owned
+    shape, count = (given.shape, given.count) if given is not None else (None, None)
+    return find_shape(catalog, shape or owned[0].shape), count or owned[0].count

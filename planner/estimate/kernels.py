@@ -107,8 +107,12 @@ def not_run(fleet: ServingFleet, device: Device, shape_devices: int = 1) -> str:
 
 def no_cache(fleet: ServingFleet) -> tuple[str, str] | None:
     """That a fleet's engine keeps keys and values in no such format anywhere, and what to write; None where it does."""
+    return None if _measured(fleet) else _lacks_cache(fleet)
+
+
+def _lacks_cache(fleet: ServingFleet) -> tuple[str, str] | None:
     rules = engine_rules(fleet.engine)
-    if rules is None or _measured(fleet) or not rules.caches or fleet.kv_cache in rules.caches:
+    if rules is None or not rules.caches or fleet.kv_cache in rules.caches:
         return None
     able = [one.name for one in ENGINES.values() if fleet.kv_cache in one.caches]
     other = f", or engine: {' or '.join(able)}" if able else ""
@@ -143,6 +147,8 @@ def not_exported(
         Whether a replica lies on several shapes.
     """
     engine = fleet_engine(fleet)
+    if _measured(fleet) and (reason := _lacks_format(fleet)):
+        return f"{reason}, whatever measured its throughput: plan export writes no command line for that"
     if engine == "llama.cpp":
         return ""
     plugin = PLUGINS.get((engine, device.vendor, device.kind), "")
@@ -161,6 +167,16 @@ def not_exported(
             f"fills it is launched: --set 'serving.{fleet.name}.layout=tp4', say, with slices of as many chips"
         )
     return "" if device.kind in EXPORTED_KINDS else "no program that plan export writes for runs there"
+
+
+def _lacks_format(fleet: ServingFleet) -> str:
+    """Which format of a fleet its engine does not have, with those that do; "" where it has both."""
+    rules = engine_rules(fleet.engine)
+    if rules is not None and not _serves(rules, fleet.weights):
+        able = [one.name for one in ENGINES.values() if _serves(one, fleet.weights)]
+        return f"{rules.name} does not serve weights in {fleet.weights} ({', '.join(able)} may)"
+    lacks = _lacks_cache(fleet)
+    return f"{lacks[0]} ({lacks[1]})" if lacks else ""
 
 
 def is_experimental(fleet: ServingFleet, device: Device) -> bool:

@@ -36,6 +36,7 @@ from planner.scenario.schema import DEFAULT_ESTIMATOR, Spot, TrainingJob
 DEFAULT_SEQUENCE_LENGTH = 4096
 MOST_BATCH_TOKENS = 4e6  # of a step where the scenario does not say: of Llama 2 in every size, arXiv:2307.09288
 ADAPTER_BATCH_SEQUENCES = 128  # of all GPT-3 experiments in Hu et al., LoRA, arXiv:2106.09685, appendix D.4
+FEW_SEQUENCES = 5  # of fewer, a tenth more or less, which a batch may move by, need not hold a whole one
 
 
 def sequence_length_of(job: TrainingJob, arch: Architecture) -> int:
@@ -44,7 +45,7 @@ def sequence_length_of(job: TrainingJob, arch: Architecture) -> int:
 
 
 def batch_bounds(job: TrainingJob, arch: Architecture, sequence_length: int) -> tuple[float, float]:
-    """The asked global batch, as a range of sequences; no more than there are to train on.
+    """The asked global batch, as a range of sequences; no more than there are to train on, one figure of few whole.
 
     Parameters
     ----------
@@ -63,6 +64,8 @@ def batch_bounds(job: TrainingJob, arch: Architecture, sequence_length: int) -> 
         low, high = batch.min_sequences, batch.max_sequences
     else:
         low, high = ((tokens or 0.0) / sequence_length for tokens in (batch.min_tokens, batch.max_tokens))
+    if low == high < FEW_SEQUENCES:
+        low = high = float(round(low))
     return max(min(low, most), 1.0), max(min(high, most), 1.0)
 
 
@@ -75,6 +78,15 @@ def batch_tokens_advised(job: TrainingJob, arch: Architecture) -> float:
 def batch_tokens_assumed(job: TrainingJob, arch: Architecture) -> float:
     """The global batch of a job that trains all weights and says none.  [tokens]"""
     return min(MOST_BATCH_TOKENS, batch_tokens_advised(job, arch))
+
+
+def larger_batches_tokens(job: TrainingJob, arch: Architecture) -> list[float]:
+    """Powers of two above a batch that nobody chose, the largest first, as far as they suit the compute.  [tokens]"""
+    if job.global_batch is not None or job.lora is not None:
+        return []
+    advised = batch_tokens_advised(job, arch)
+    times = (2**power for power in range(1, 6))
+    return [MOST_BATCH_TOKENS * each for each in times if MOST_BATCH_TOKENS * each <= advised][::-1]
 
 
 def sequences_of(job: TrainingJob, sequence_length: int) -> float:

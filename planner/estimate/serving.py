@@ -50,6 +50,7 @@ __all__ = [
     "ServingMemory",
     "ServingPeaks",
     "ServingSpec",
+    "can_make",
     "given_throughput_capacity",
     "kv_cache_bytes_of_token",
     "serving_capacity",
@@ -59,6 +60,7 @@ __all__ = [
 ]
 
 PAGE_TOKENS = 16  # of vLLM's cache, its default; others use up to 128
+MOST_A_STEP = 8.0  # tokens of a sequence, where a measurement may have had drafts of any kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,6 +294,41 @@ def given_throughput_capacity(
     """
     tokens_per_s = as_float(throughput_tokens_per_s_per_device) * as_float(layout.devices)
     return tokens_per_s / as_float(output_tokens)
+
+
+def can_make(
+    throughput_tokens_per_s_per_device: FloatOrArray,
+    arch: Architecture,
+    weights: str,
+    layout: ReplicaLayout,
+    machine: Machine,
+    batch: FloatOrArray,
+) -> NDArray[np.bool_]:
+    """Whether the sequences that fit on a replica can make a throughput, were only the weights to be read.
+
+    Each step reads what one token needs of the weights once, stage after stage, and gives every sequence a token, or
+    as many as are drafted: a replica with room for one sequence makes no thousand tokens a second, whatever was
+    measured on another.
+
+    Parameters
+    ----------
+    throughput_tokens_per_s_per_device
+        Of a device, summed over all users.  [tokens/s]
+    arch
+        The model; of experts those of one token count.
+    weights
+        Their format.
+    layout, machine
+        How replicas lie, and on what.
+    batch
+        Sequences that fit on one.  [count]
+    """
+    used = arch.matmul_parameters / arch.parameters
+    read_bytes = as_float(_device_weight_bytes(arch, weights, layout)) * used * as_float(layout.pp)
+    step_s = read_bytes / machine.memory_bandwidth_bytes_per_s
+    asked = as_float(throughput_tokens_per_s_per_device) * as_float(layout.devices)
+    slow: NDArray[np.bool_] = np.asarray(asked * step_s > as_float(batch) * MOST_A_STEP)
+    return ~slow  # what is unknown is believed
 
 
 def _binding(decode: Terms, prefill_s: FloatOrArray, steps_per_request: FloatOrArray) -> NDArray[np.str_]:

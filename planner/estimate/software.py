@@ -321,6 +321,8 @@ def _by_table(software: Software, asked: Asked) -> Iterator[Lack]:
         yield lacks("tensors", f"{program} does not split tensors", "write layout: {tp: 1}")
     elif layout.tp > 1 and job.lora is not None and job.lora.base in PACKED:
         yield Lack(f"{program} does not cut a packed {job.lora.base} base by tensors", "write layout: {tp: 1}")
+    elif layout.tp > 1 and job.lora is not None:  # hiyouga/LlamaFactory#10140, #8206: the shapes do not go together
+        yield Lack(f"{program}'s tensor parallelism stops under adapters", "write layout: {tp: 1}")
     elif layout.tp > 1 and layout.sharding not in software.beside_tensors:
         stages = f"{software.beside_tensors[0]} to {software.beside_tensors[-1]}"
         yield Lack(f"{program}'s tensor parallelism was read to go with {stages}, not with {layout.sharding}",
@@ -389,21 +391,23 @@ def uneven_stages(pp: int, vpp: int, layers: int) -> tuple[int, int] | None:
     --------
     >>> uneven_stages(4, 1, 80), uneven_stages(4, 1, 61), uneven_stages(16, 8, 126), uneven_stages(16, 2, 61)
     ((20, 20), (14, 15), (7, 7), (3, 3))
+    >>> uneven_stages(32, 1, 61)  # of 30 in the middle 29 hold two
+    (1, 1)
     """
     if layers % (pp * vpp) == 0:
         return layers // pp, layers // pp
     if vpp > 1 and equal_chunks(layers, pp, vpp):  # embedding and loss count as a layer each
         return (layers + ENDS) // pp - 1, (layers + ENDS) // pp - 1
-    if vpp > 1 and cut_chunks(layers, pp, vpp):
-        chunks = chunk_layers(layers, pp, vpp)
-        return sum(chunks[::pp]), sum(chunks[pp - 1 :: pp])
     fullest = -(-layers // pp)
     for middle in (fullest, fullest - 1):
         rest = layers - max(pp - 2, 0) * middle
         first, last = rest // 2, rest - rest // 2
         if vpp == 1 and 1 <= first <= fullest and 1 <= last <= fullest and (middle or pp == 2):
             return first, last
-    return None
+    if pp > layers or (vpp > 1 and not cut_chunks(layers, pp, vpp)):
+        return None
+    chunks = chunk_layers(layers, pp, vpp)
+    return sum(chunks[::pp]), sum(chunks[pp - 1 :: pp])
 
 
 def _of_torchtitan(_: Software, asked: Asked) -> Iterator[Lack]:

@@ -224,9 +224,11 @@ def cuts_base(job: TrainingJob, layout: Layout) -> Any:
     """Mask of the layouts that frozen weights can be cut for; of a job that fixes `tp`, all.
 
     Packed ones are shared out by ZeRO or FSDP (PEFT, "DeepSpeed" and "Fully Sharded Data Parallel", read on
-    2026-11-28); for tensor parallelism nothing of the kind is documented.
+    2026-11-28); for tensor parallelism nothing of the kind is documented. Those of 16 bits are cut by programs that are
+    not exported, as Megatron-Bridge, and must be named; DeepSpeed's tensor parallelism stops under adapters.
     """
-    whole = job.lora is None or job.lora.base not in PACKED
+    named = job.framework != "deepspeed" and named_framework(job.framework) is not None
+    whole = job.lora is None or (named and job.lora.base not in PACKED)
     return (np.asarray(layout.tp) == 1) | (whole or _fixes(job, "tp"))
 
 

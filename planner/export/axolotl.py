@@ -13,7 +13,7 @@ from planner.estimate.software import OLD_FAMILIES, UNMASTERED
 from planner.export import quoting
 from planner.export.header import Blank, Target, commented, header_lines
 from planner.export.launch import ExportFile, Launch, TrainingLaunch
-from planner.export.trainer import Command, run_folder, script
+from planner.export.trainer import Command, run_folder, script, written_first
 from planner.export.training import (
     checkpoint_notes,
     demand_launchable,
@@ -40,7 +40,6 @@ _DATASETS = (
     r"""quoted() { local text="${1//\\/\\\\}"; printf '"%s"' "${text//\"/\\\"}"; }""",
     r"""DATASETS="[{\"path\": $(quoted "$DATASET"), \"type\": $(quoted "$DATASET_TYPE")}]""" + '"',
 )
-_END = "AXOLOTL_CONFIGURATION_ENDS"
 
 
 def files(launch: Launch) -> list[ExportFile]:
@@ -71,9 +70,7 @@ def axolotl_command(launch: TrainingLaunch) -> Command:
         Axolotl does not run it.
     """
     demand_launchable(launch, "axolotl")
-    text = quoting.yaml(configuration(launch)).rstrip("\n")
-    assert _END not in text
-    written = ('CONFIGURATION="$(mktemp --suffix .yaml)"', f"cat > \"$CONFIGURATION\" <<'{_END}'\n{text}\n{_END}")
+    written = written_first(quoting.yaml(configuration(launch)), ".yaml")
     return _command(launch, '"$CONFIGURATION"', written, tuple(_notes(launch)))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from planner.export import quoting
 from planner.export.header import Blank, Target, header_lines
 from planner.export.launch import ExportFile, Launch, TrainingLaunch
-from planner.export.trainer import Command, run_folder, script
+from planner.export.trainer import Command, run_folder, script, written_first
 from planner.export.training import checkpoint_notes, demand_launchable, steps_between_checkpoints, training_notes
 
 TARGET = Target(
@@ -49,20 +49,35 @@ def files(launch: Launch) -> list[ExportFile]:
     said = header_lines(launch, TARGET, (), [f"start it with {starter}", *notes])
     return [
         ExportFile(name=name, text=quoting.json({"_comment": said, **config})),
-        ExportFile(name=starter, text=script(launch, _command(launch, name, notes))),
+        ExportFile(
+            name=starter, text=script(launch, _command(launch, f'"$(dirname "$0")"/{quoting.shell(name)}', (), notes))
+        ),
     ]
 
 
-def _command(launch: TrainingLaunch, config: str, notes: tuple[str, ...]) -> Command:
+def deepspeed_command(launch: TrainingLaunch) -> Command:
+    """The command of a launch, which writes its configuration first.
+
+    Raises
+    ------
+    NotExpressible
+        DeepSpeed needs code of one's own for the layout, or has no setting for it.
+    """
+    written = written_first(quoting.json(engine_config(launch)), ".json")
+    return _command(launch, '"$CONFIGURATION"', written, tuple(_notes(launch)))
+
+
+def _command(launch: TrainingLaunch, path: str, before: tuple[str, ...], notes: tuple[str, ...]) -> Command:
     allocator = (("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"),)
     return Command(
         target=TARGET,
         blanks=BLANKS,
         notes=notes,
         exports=allocator if launch.job.stack.allocator == "expandable" else (),
+        before=before,
         program=('"$TRAIN_SCRIPT"',),
         options=(
-            ("--deepspeed_config", f'"$(dirname "$0")"/{quoting.shell(config)}'),
+            ("--deepspeed_config", path),
             ("--checkpoint-dir", run_folder(launch, "CHECKPOINT_DIR")),
             ("--sequence-length", str(launch.sequence_length)),
             ("--steps", str(launch.steps)),

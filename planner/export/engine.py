@@ -234,3 +234,9 @@ def engine_notes(launch: ServingLaunch, engine: str) -> list[str]:
             f"{LEAST_CAPABILITY[rules.name]}: take an older release of the engine"
         )
     return notes
+
+
+def predicts_ahead(launch: ServingLaunch) -> bool:
+    """Whether the model has layers that predict tokens ahead, as DeepSeek-V3: engines draft with those."""
+    config = launch.model.config or {}
+    return any(config.get(key) for key in ("num_nextn_predict_layers", "mtp_num_hidden_layers"))

@@ -123,7 +123,9 @@ def _stages(layout: TrainingLayout, layers: int) -> Iterator[Option]:
     """
     ends = uneven_stages(layout.pp, layout.vpp, layers)
     assert ends is not None  # or it would have been refused
-    if layout.vpp > 1 and not equal_chunks(layers, layout.pp, layout.vpp):  # which says how many each stage has
+    chunked = layout.vpp > 1 and not equal_chunks(layers, layout.pp, layout.vpp)
+    unlike = layout.vpp == 1 and (layers - sum(ends)) % max(layout.pp - 2, 1)  # stages between the ends
+    if chunked or unlike:  # says how many each stage has
         yield ("--pipeline-model-parallel-layout", _laid_out(chunk_layers(layers, layout.pp, layout.vpp)))
         return
     if layout.vpp > 1:

@@ -99,7 +99,10 @@ def told(
     elif held:
         notes.append(f"{published} holds its weights in {held}: no option that makes them of 16 bits is given")
     if launch.fleet.speculative:
-        blanks.append(Blank(name="DRAFT_MODEL", meaning="the draft model"))
+        if engine.predicts_ahead(launch):
+            notes.append(f"{launch.model.name} predicts further tokens by a layer of its own, which drafts here")
+        else:
+            blanks.append(Blank(name="DRAFT_MODEL", meaning="the draft model"))
         notes.append("the plan counts no memory for the draft: its weights and its cache come out of the model's cache")
     if launch.role != "whole":
         notes.append(between_pools)

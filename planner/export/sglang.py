@@ -128,9 +128,12 @@ def _ways(launch: ServingLaunch) -> list[Argument]:
         found.append(("--language-model-only", None))
     if fleet.speculative:
         length = fleet.speculative.length
-        found += [
+        other = [
             ("--speculative-algorithm", "STANDALONE"),
             ("--speculative-draft-model-path", Expand('"$DRAFT_MODEL"')),
+        ]
+        found += [
+            *([("--speculative-algorithm", "EAGLE")] if engine.predicts_ahead(launch) else other),
             ("--speculative-num-steps", length),
             ("--speculative-eagle-topk", 1),
             ("--speculative-num-draft-tokens", length + 1),

@@ -34,7 +34,7 @@ def files(launch: Launch) -> list[ExportFile]:
     command = training_command(launch)
     notes = [f"trains with {command.target.name} {command.target.version}", *command.notes, *_notes(launch)]
     head = header_lines(launch, TARGET, command.blanks, notes)
-    body = ["set -euo pipefail", *_surroundings(launch), "", *_on_each_node(command_lines(launch, command))]
+    body = ["set -euo pipefail", *_surroundings(launch), "", *_on_each_node(launch, command_lines(launch, command))]
     text = SHELL + "".join(f"#SBATCH {line}\n" for line in _directives(launch))
     return [ExportFile(name=f"{launch.stem}.sbatch", text=text + commented(head) + "\n" + "\n".join(body) + "\n")]
 
@@ -45,7 +45,8 @@ def _directives(launch: TrainingLaunch) -> Iterator[str]:
     yield f"--nodes={launch.nodes_per_job}"
     yield f"--gpus-per-node={launch.machine.devices_per_node}"
     yield "--ntasks-per-node=1"
-    yield "--exclusive"
+    if launch.machine.shape_kind != "mig":  # whose neighbours are other slices of the same device
+        yield "--exclusive"
     yield f"--time={_clock(wall_time_limit_s(launch))}"
     yield f"--signal=TERM@{_SIGNAL_BEFORE_S}"
     yield f"--output={name}-%{'A_%a' if launch.jobs > 1 else 'j'}.log"
@@ -81,16 +82,20 @@ def _surroundings(launch: TrainingLaunch) -> Iterator[str]:
         yield 'export RUN="$SLURM_ARRAY_TASK_ID"'
 
 
-def _on_each_node(lines: list[str]) -> list[str]:
+def _on_each_node(launch: TrainingLaunch, lines: list[str]) -> list[str]:
     """Checks and environment once, then torchrun in one task a node."""
     start = next(number for number, line in enumerate(lines) if line.startswith("exec torchrun"))
+    written = launch.nodes_per_job > 1 and any(line.startswith("CONFIGURATION=") for line in lines)
     return [
         *lines[:start],
+        *(['sbcast --force "$CONFIGURATION" "$CONFIGURATION"'] if written else []),  # it was written on one of them
         lines[start].replace("exec torchrun", "srun --kill-on-bad-exit=1 torchrun", 1),
         *lines[start + 1 :],
     ]
 
 
 def _notes(launch: TrainingLaunch) -> Iterator[str]:
+    if launch.machine.shape_kind == "mig":
+        yield "--gpus-per-node takes a slice by the type that your cluster gives it, such as 1g.10gb:1"
     yield f"--time is {WALL_TIME_MARGIN:g} times the upper end of the prediction"
     yield "partition, account and environment modules are your cluster's: sbatch --partition=... --account=..."

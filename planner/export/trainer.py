@@ -13,6 +13,7 @@ from planner.export.quoting import shell
 
 SHELL = "#!/usr/bin/env bash\n"
 PORT = 29500  # torchrun's own default
+_END = "CONFIGURATION_ENDS"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,21 @@ def _torchrun(launch: TrainingLaunch) -> list[str]:
         f'--rdzv-endpoint "$MASTER_ADDR:${{MASTER_PORT:-{PORT}}}"',
         f"--rdzv-id {shell(launch.stem)}{run}",
     ]
+
+
+def written_first(text: str, suffix: str) -> tuple[str, str]:
+    """Lines of bash that write a configuration, of which CONFIGURATION is the path then.
+
+    Parameters
+    ----------
+    text
+        The configuration.
+    suffix
+        Of the file's name.
+    """
+    assert _END not in text
+    text = text.rstrip("\n")
+    return f'CONFIGURATION="$(mktemp --suffix {suffix})"', f"cat > \"$CONFIGURATION\" <<'{_END}'\n{text}\n{_END}"
 
 
 def run_folder(launch: TrainingLaunch, variable: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from planner.export.axolotl import axolotl_command
+from planner.export.deepspeed import deepspeed_command
 from planner.export.launch import NotExpressible, TrainingLaunch
 from planner.export.maxtext import maxtext_command
 from planner.export.megatron import megatron_command
@@ -28,6 +29,8 @@ def training_command(launch: TrainingLaunch) -> Command:
         trainers.reverse()
     if launch.job.lora is not None:
         trainers = [("TRL", trl_command), ("Axolotl", axolotl_command)]
+    # a script of one's own is asked for last
+    trainers.insert(0 if launch.job.framework == "deepspeed" else len(trainers), ("DeepSpeed", deepspeed_command))
     if launch.job.framework == "axolotl":
         trainers = [("Axolotl", axolotl_command)]
     if launch.machine.device_kind == "tpu":

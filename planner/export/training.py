@@ -153,6 +153,8 @@ def training_notes(launch: TrainingLaunch, name: str) -> Iterator[str]:
         yield f"step time and memory were predicted for {launch.software}; with other software both differ"
     if launch.machine.vendor == "amd":
         yield "AMD devices: take the ROCm builds of PyTorch and of the trainer"
+    if launch.machine.family == "kepler":
+        yield "CUDA 12 left these devices out: take a PyTorch built with CUDA 11, and a release of the trainer for it"
     if launch.machine.price_model == "spot":
         yield "spot nodes can be taken away: start it again with the same command, it goes on from its last checkpoint"
     yield from _calendar(launch) if launch.turn is None else _turns(launch, launch.turn)

@@ -153,7 +153,9 @@ def _ways(launch: ServingLaunch) -> list[Argument]:
     if fleet.prefix_cached:
         found.append(("--enable-prefix-caching", None))
     if fleet.speculative:
-        found += [("--spec-model", Expand('"$DRAFT_MODEL"')), ("--spec-tokens", fleet.speculative.length)]
+        other = ("--spec-model", Expand('"$DRAFT_MODEL"'))
+        own = ("--spec-method", "mtp")
+        found += [own if engine.predicts_ahead(launch) else other, ("--spec-tokens", fleet.speculative.length)]
     if launch.role in CACHE_ROLES:
         mover = CACHE_PUSHED if launch.staged_prefill else CACHE_PULLED
         told = json.dumps({"kv_connector": mover, "kv_role": CACHE_ROLES[launch.role]})

@@ -28,7 +28,7 @@ from planner.plan.rows.pool_use import on_demand_price
 from planner.plan.rows.run import split_document
 from planner.plan.rows.switched import switched_reasons
 from planner.plan.rows.when import owned_periods
-from planner.units import counted, format_duration, format_money, format_number, format_percentile
+from planner.units import counted, format_duration, format_money, format_number, format_percent, format_percentile
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import Point, ServingAllocation, ServingLayout
@@ -515,6 +515,8 @@ def left_out_by(candidates: Candidates, task: Task, row: int, chosen: Sequence[A
         for column in columns.tolist()
     ]  # fmt: skip
     limits = sorted(set.intersection(*broken)) if broken else []
+    if (mine.max_spot_share or 1.0) < 1.0 and candidates.tables[task.name].sites[row].spot:
+        limits.append(f"max_spot_share ({format_percent(mine.max_spot_share or 0.0)})")
     if limits:
         return f"{' and '.join(limits)} leave{'' if len(limits) > 1 else 's'} it out"
     if len(candidates.tables) > 1:

@@ -119,11 +119,12 @@ def _step_time(data: dict[str, Any], job: dict[str, Any], i: int, document: Docu
     owned = hardware.get("owned") if isinstance(hardware, dict) else None
     path: Steps = ("training", i, "step_time")
     here = [key for key in ("shape", "count") if isinstance(given, dict) and key in given]
-    if len(here) == 1:
+    one = isinstance(owned, list) and len(owned) == 1
+    if here == ["shape"] or (here == ["count"] and not one):
         other = "count" if here == ["shape"] else "shape"
         yield mistake(document, path, "missing-field", f"'{other}' is missing in step_time", _WHERE,
                       missing=(other,))  # fmt: skip
-    elif not here and not (isinstance(owned, list) and len(owned) == 1):
+    elif not here and not one:
         yield mistake(document, path, "missing-field", "'step_time' does not say where it was measured", _WHERE,
                       missing=("shape", "count"))  # fmt: skip
 

@@ -47,6 +47,15 @@ def test_batch_bounds_are_in_sequences() -> None:
     assert resolve.batch_bounds(a_job(global_batch="100 tokens"), BILLION, 4096) == (1, 1)
 
 
+def test_a_batch_of_few_sequences_is_of_whole_ones() -> None:
+    """A tenth more or less than 1.3 or 2.5 sequences is no number of sequences: nothing could be planned."""
+    assert resolve.batch_bounds(a_job(global_batch=None), BILLION, 320_000) == (1, 1)  # 410,000 tokens
+    assert resolve.batch_bounds(a_job(global_batch="4M tokens"), BILLION, 1_100_000) == (4, 4)
+    assert resolve.batch_bounds(a_job(global_batch="4M tokens"), BILLION, 799_999) == (4e6 / 799_999,) * 2  # above 5
+    both = {"min": "1.4M tokens", "max": "2.6M tokens"}
+    assert resolve.batch_bounds(a_job(global_batch=both), BILLION, 1_000_000) == (1.4, 2.6)
+
+
 def test_a_batch_that_nobody_chose_suits_the_compute() -> None:
     """By the law 6e18 FLOP learn best at 0.41 million tokens a step, 4.8e22 at 7.7, which is more than is assumed."""
     small, large = a_job(global_batch=None), a_job(global_batch=None, tokens="1000B")

@@ -21,6 +21,7 @@ _SLURM = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "node-[0-1]", "SLURM_ARRAY_
 _SLURM_STUBS = {
     "srun": 'while [ "${1#-}" != "$1" ]; do shift; done\nexec "$@"\n',
     "scontrol": 'printf "node-0\\nnode-1\\n"\n',
+    "sbcast": 'test "$1" = --force && test -s "$2"\n',
 }
 
 

@@ -157,10 +157,25 @@ def test_a_starter_writes_the_same_configuration(jobs: dict[str, TrainingLaunch]
     """Slurm, Kubernetes and SkyPilot start what stands by itself."""
     launch = jobs["tuned-8b"]
     (file,) = export("slurm", [launch]).files
-    text = re.search(r"<<'AXOLOTL_CONFIGURATION_ENDS'\n(.*?)\nAXOLOTL_CONFIGURATION_ENDS\n", file.text, re.DOTALL)
+    text = re.search(r"<<'CONFIGURATION_ENDS'\n(.*?)\nCONFIGURATION_ENDS\n", file.text, re.DOTALL)
     assert text is not None
     assert read_yaml_text(text[1]) == configured(launch)
     assert syntax_error(file.text) == ""
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_all_nodes_that_slurm_gives_have_the_configuration(jobs: dict[str, TrainingLaunch], nodes: int) -> None:
+    """The batch script runs on the first: what it writes into its own /tmp the others do not see."""
+    launch = jobs["tuned-8b"]
+    layout = replace(launch.layout, dp=8 * nodes, global_batch_sequences=8 * nodes, micro_batch=1, micro_batches=1)
+    machine = replace(launch.machine, nodes=nodes, devices_per_node=8, devices=8 * nodes)
+    (file,) = export("slurm", [replace(launch, layout=layout, machine=machine, jobs=1)]).files
+    lines = file.text.splitlines()
+    spread = [number for number, line in enumerate(lines) if line.startswith("sbcast ")]
+    assert len(spread) == (nodes > 1)
+    if spread:
+        assert lines[spread[0]] == 'sbcast --force "$CONFIGURATION" "$CONFIGURATION"'
+        assert lines.index("CONFIGURATION_ENDS") < spread[0] < lines.index("srun --kill-on-bad-exit=1 torchrun \\")
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -228,6 +228,14 @@ def test_speculation_prefixes_and_shared_caches(launches: Read, stubs: Path) -> 
     assert (other.speculative_num_steps, other.speculative_num_draft_tokens) == (3, 4)
     assert other.speculative_draft_model_path == "/draft"
     assert all("no memory for the draft" in script_of(module.files(asked)) for module in ENGINES.values())
+    ahead = {"config": {**(asked.model.config or {}), "num_nextn_predict_layers": 1}}  # as DeepSeek-V3: no other drafts
+    own = replace(asked, model=replace(asked.model, **ahead))
+    texts = [script_of(module.files(own)) for module in ENGINES.values()]
+    (_, options), (_, other) = (parsed(engine, [text], stubs)[0] for engine, text in zip(ENGINES, texts))
+    assert (options.spec_method, options.spec_model, options.spec_tokens) == ("mtp", None, 3)
+    assert (other.speculative_algorithm, other.speculative_draft_model_path) == ("EAGLE", None)
+    assert (other.speculative_num_steps, other.speculative_num_draft_tokens) == (3, 4)
+    assert all("DRAFT_MODEL" not in text and "a layer of its own" in text for text in texts)
     shared = replace(launch, layout=replace(launch.layout, tp=16, pp=1, cp=2), devices_per_replica=16)
     ((_, options),) = parsed("vllm", [script_of(vllm.files(shared))], stubs)
     assert options.decode_context_parallel_size == 2

@@ -37,7 +37,6 @@ Read = Callable[..., list[Launch]]
 Validators = dict[str, jsonschema.Draft202012Validator]
 # allocations of the shipped scenarios that no task can launch, each for a reason that is told
 REFUSED = {
-    ("a100-rules", "train-7b"),  # only the size of the model is known
     ("mixed-job", "pretrain-8b-1"),  # one job over unequal machines
     ("mixed-job", "pretrain-8b-2"),
     ("tpu", "bert-sized"),  # a GPT-NeoX, which MaxText does not have

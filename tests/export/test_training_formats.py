@@ -10,6 +10,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,11 +140,37 @@ def check_files(form: str, launch: TrainingLaunch, folder: Path | None) -> int:
             check_launcher(launch, told)
             if told.program.endswith("pretrain_gpt.py"):
                 check_megatron(launch, told)
-            if form == "deepspeed":
-                check_deepspeed(launch, json.loads(texts[f"{launch.stem}.deepspeed.json"]), told)
+            if "--deepspeed_config" in told.options:
+                config = texts.get(f"{launch.stem}.deepspeed.json") or configuration_in(text)
+                check_deepspeed(launch, json.loads(config), told)
         if name.endswith(".toml"):
             check_titan(launch, tomllib.loads(text))
     return len(texts)
+
+
+def configuration_in(text: str) -> str:
+    """What a script writes before it starts."""
+    return text.partition("<<'CONFIGURATION_ENDS'\n")[2].partition("\nCONFIGURATION_ENDS\n")[0]
+
+
+@pytest.mark.parametrize("changes", [{"optimizer": "muon"}, {"framework": "deepspeed"}, {}])
+@pytest.mark.parametrize("form", ["slurm", "kubernetes", "skypilot"])
+def test_starters_have_deepspeed_where_no_other_trains_or_it_is_asked_for(
+    launches: Read, form: str, changes: dict[str, Any]
+) -> None:
+    """Of a Muon over ZeRO-2 it was said to use deepspeed, whose script each of many nodes wants by hand."""
+    layout = {"layout": {"sharding": "zero-2", "pp": 1, "vpp": 1}}
+    launch = jobs_of(launches("llama", changed({"job": changes, **layout})))[0]
+    (own,) = [file for file in export("deepspeed", [launch]).files if file.name.endswith(".json")]
+    (file,) = export(form, [launch]).files
+    text = "\n".join(line.strip() for line in file.text.splitlines())
+    if not changes:
+        assert "TRAIN_SCRIPT" not in text
+        return
+    wanted = {key: value for key, value in json.loads(own.text).items() if key != "_comment"}
+    assert json.loads(configuration_in(text)) == wanted
+    assert "torchrun \\" in text
+    assert '"$TRAIN_SCRIPT" \\\n--deepspeed_config "$CONFIGURATION" \\' in text
 
 
 @pytest.mark.parametrize("form", TRAINING)
@@ -180,6 +207,27 @@ def test_slurm_asks_for_what_is_rented(launches: Read) -> None:
             limit_h = int(days) * 24 + hours + minutes / 60 + seconds / 3600
             assert 0 <= limit_h - 1.2 * launch.timing.at_confidence_hours < 1 / 60 + 1e-9
             assert given.get("--array") == (f"1-{launch.jobs}" if launch.jobs > 1 else None)
+
+
+@pytest.mark.parametrize(("kind", "alone"), [("instance", True), ("onprem", True), ("mig", False)])
+def test_a_slice_of_a_device_leaves_its_node_to_others(launches: Read, kind: str, alone: bool) -> None:
+    """One of seven slices of an A100 was asked for with the whole node, where the other six are."""
+    launch = jobs_of(launches("llama"))[0]
+    machine = replace(launch.machine, shape_kind=kind, nodes=1, devices_per_node=1, devices=1)
+    layout = replace(launch.layout, dp=1, sharding="none", micro_batches=launch.layout.micro_batches * launch.layout.dp)
+    (file,) = export("slurm", [replace(launch, machine=machine, layout=layout)]).files
+    assert ("#SBATCH --exclusive\n" in file.text) == alone
+    assert ("by the type that your cluster gives it" in file.text) != alone
+
+
+@pytest.mark.parametrize("form", ["torchrun", "deepspeed", "slurm"])
+def test_devices_that_cuda_left_out_are_told(launches: Read, form: str) -> None:
+    """A training on K80 was written for programs whose wheels have no code for them, without a word."""
+    for family, told in (("kepler", True), ("volta", False)):
+        change = changed({"job": {"precision": "fp32"}, "layout": {"sharding": "zero-1"}})
+        launch = jobs_of(launches("llama", change))[0]
+        old = replace(launch, machine=replace(launch.machine, family=family))
+        assert any("CUDA 12 left these devices out" in file.text for file in export(form, [old]).files) == told
 
 
 def test_identical_runs_do_not_share_a_folder(launches: Read, tmp_path: Path) -> None:
@@ -250,7 +298,7 @@ REFUSED = [
     ("deepspeed", {"job": {"offload": ["activations"]}}, "computes again"),
     ("slurm", {"row": {"device": "tpu-v6e"}}, "TPU"),
     ("slurm", {"row": {"shape": "mig/a100-sxm-80gb-1g.10gb", "device": "a100-sxm-80gb"}}, "slice"),
-    ("slurm", {"job": LORA, "layout": {"tp": 2, "dp": 8, "micro_batches": 62}}, "split tensors"),
+    ("slurm", {"job": LORA, "layout": {"pp": 2, "dp": 8, "micro_batches": 62}}, "PipelineModule"),
 ]  # fmt: skip
 
 
@@ -411,6 +459,20 @@ def test_layers_that_make_no_equal_chunks_are_laid_out_for_megatron(launches: Re
     assert not any(f"--{name}" in file.text for name in ("num-virtual", "decoder-first", "account-for"))
 
 
+def test_stages_without_chunks_are_laid_out_where_their_ends_do_not_make_up_for_it(
+    launches: Read, tmp_path: Path
+) -> None:
+    """61 layers in 32 stages, two in each of 29: the plan was told that no program runs it, or to take another pp."""
+    layout = {"pp": 32, "vpp": 1, "dp": 1, "ep": 1, "sharding": "zero-1", "micro_batches": 496}
+    row = {"devices": 32, "count": 4, "devices_per_shape": 8}
+    change = changed({"job": {"model": "deepseek-v3"}, "layout": layout, "row": row})
+    (launch,) = jobs_of(launches("llama", change))
+    assert check_files("torchrun", launch, tmp_path) == 1
+    (file,) = export("torchrun", [launch]).files
+    assert "--pipeline-model-parallel-layout 'Et|(tt|)*29t|tL'" in file.text
+    assert not any(f"--{name}" in file.text for name in ("num-virtual", "decoder-", "account-for"))
+
+
 @pytest.mark.parametrize("layers", range(8, 130))
 def test_chunks_of_two_sizes_hold_the_layers_and_load_no_stage_more(layers: int) -> None:
     for pp in range(2, 33):
@@ -429,12 +491,16 @@ def test_stages_hold_no_more_layers_than_planned(launches: Read) -> None:
     for layers in range(2, 100):
         for pp in range(2, min(layers, 17) + 1):
             ends = uneven_stages(pp, 1, layers)
-            if ends is None:
-                continue
+            assert ends is not None
             fullest = -(-layers // pp)
             first, last = ends
             middle, left = divmod(layers - first - last, pp - 2) if pp > 2 else (0, layers - first - last)
-            assert left == 0
+            if left:  # stages that a layout tells
+                stages = chunk_layers(layers, pp, 1)
+                assert (sum(stages), len(stages)) == (layers, pp)
+                assert 1 <= min(stages) <= max(stages) == fullest
+                assert (stages[0], stages[-1]) == ends
+                continue
             assert 1 <= first <= fullest
             assert 1 <= last <= fullest
             assert pp == 2 or 1 <= middle <= fullest

@@ -120,6 +120,33 @@ def test_a_quota_of_devices_and_shapes_moves_in_both() -> None:
     assert cost_of(plan, catalog(), *settings_of([quota])) == quota["cost_microusd"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "batch"),
+    [({}, "16M tokens"), ({"global_batch": "4M tokens"}, None), ({"tokens": "1T", "deadline": "18 h"}, None)],
+)
+def test_a_job_that_is_late_in_a_batch_that_nobody_chose_is_told_a_larger_one(
+    changes: Document, batch: str | None
+) -> None:
+    """32 k tokens in a sequence are 122 of them in 4M tokens: too few for what 15T tokens in 12 days need.
+
+    No larger one is told where one was chosen, and of 1T tokens, where the law allows less than 8M.
+    """
+    late = job(model="llama-3.1-8b", tokens="15T", deadline="12 days", sequence_length=32768)
+    late = {key: value for key, value in late.items() if key != "global_batch"} | changes
+    plan = scenario([late], hardware={"allow": ["h100-sxm-80gb"], "providers": ["nebius"], "regions": ["eu-north1"]})
+    document = api.solve(plan).document
+    assert document["infeasible"] is not None
+    ways = [one for one in document["infeasible"]["ways_out"] if one["limit"] == "training[0].global_batch"]
+    assert [one["to_text"] for one in ways] == ([batch] if batch else [])
+    bound = [line for line in document["infeasible"]["workloads"]["job"] if " would take " in line]
+    assert all("in matrix products alone, margin for errors included" in line for line in bound)  # not "at best"
+    assert bound
+    assert [finding for finding in api.verify(document) if finding.severity == "error"] == []
+    for one in ways:
+        cost = api.solve(with_settings(plan, settings_of([one]))).document["summary"]["cost_microusd"]
+        assert cost == one["cost_microusd"]
+
+
 def test_one_limit_alone_may_not_be_enough() -> None:
     """Two devices would do in 3000 s, one in 6000; there is 1 and $1, and it takes $1.67 either way."""
     plan = scenario(

@@ -7,12 +7,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from planner import api
+from planner.catalog.load import load_catalog
+from planner.errors import InputError, PlanError
 from planner.plan.document import digest_of
 from tests.optimize.test_mix import PRICES, RATES, SHARES, lines
 from tests.verified import errors, follow_schema
+from tests.worlds import fleet, scenario
 
 SCENARIO = """\
 schema: plan/v1
@@ -118,3 +122,56 @@ def test_changed_plan_is_found_out(name: str, tmp_path: Path) -> None:
     CHANGES[name](document["workloads"][0]["allocations"][0])
     document["sha256"] = digest_of(document)
     assert errors(document)
+
+
+MEASURED = {"model": "llama-3.1-70b", "input_tokens": 1500, "output_tokens": 400, "qpm": 300, "peak_factor": 2}
+EIGHT_H100 = {"allow": ["h100-sxm-80gb"], "providers": ["hyperstack"]}
+
+
+def test_what_was_measured_takes_as_many_sequences_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a 70B in 16 bits one sequence fits on two H100, which make it 47 tokens/s; four have room for 242."""
+    asked = fleet(**MEASURED, throughput="700 tokens/s")
+    document = api.solve(scenario([], [asked], hardware=EIGHT_H100)).document
+    (row,) = document["workloads"][0]["allocations"]
+    assert (row["layout"]["tp"], row["batch"]) == (4, 242)
+    assert errors(document, load_catalog()) == []
+    two = {"layout": {"tp": 2, "pp": 1}, "qpm": 6}
+    said = "memory: 1 sequence at once on h100-sxm-80gb cannot make 700 tokens/s a device"
+    with pytest.raises(InputError, match=said):
+        api.solve(scenario([], [{**asked, **two}], hardware=EIGHT_H100))
+    for measured in (190, 197):  # eight in a step of 20.7 ms make 193 on each of the two
+        slower = scenario([], [{**asked, **two, "throughput": f"{measured} tokens/s"}], hardware=EIGHT_H100)
+        if measured < 193:
+            assert api.solve(slower).status == "optimal"
+            continue
+        with pytest.raises(InputError, match="cannot make 197 tokens/s a device"):
+            api.solve(slower)
+    monkeypatch.setattr("planner.candidates.serving_rates.can_make", lambda *_: np.True_)
+    with pytest.raises(PlanError, match="is sent requests that it cannot serve"):  # by the plan's own check
+        api.solve(scenario([], [{**asked, **two}], hardware=EIGHT_H100))
+
+
+@pytest.mark.parametrize(("allow", "told"), [(["h100-sxm-80gb"], False), (["h100-sxm-80gb", "h200-sxm"], True)])
+def test_a_throughput_that_counts_on_several_devices_says_so(allow: list[str], told: bool) -> None:
+    asked = fleet(**MEASURED, throughput="700 tokens/s")
+    document = api.solve(scenario([], [asked], hardware={"allow": allow})).document
+    said = "fleet: 700 tokens/s a device are taken to hold on all 2 kinds of device that may be used"
+    assert any(line.startswith(said) for line in document["warnings"]) == told
+
+
+@pytest.mark.parametrize(
+    ("formats", "said"),
+    [
+        ({"weights": "fp8", "kv_cache": "fp8"}, ""),
+        ({"weights": "fp8", "kv_cache": "q8_0"}, "vllm keeps no cache in q8_0"),
+        ({"weights": "fp8", "engine": "llama.cpp", "kv_cache": "fp16"}, "llama.cpp does not serve weights in fp8"),
+    ],
+)
+def test_formats_that_were_measured_and_no_engine_has_are_told(formats: dict[str, str], said: str) -> None:
+    """What somebody measured is planned; that no launch file is written for it was first told by `plan export`."""
+    asked = fleet(**MEASURED, throughput="700 tokens/s", **formats)
+    plan = api.solve(scenario([], [asked], hardware=EIGHT_H100))
+    told = [line for line in plan.document["warnings"] if "whatever measured its throughput" in line]
+    assert [line.partition(": ")[2].partition(" (")[0] for line in told] == ([said] if said else [])
+    form = "llama.cpp" if "engine" in formats else "vllm"
+    assert bool(plan.export(form).files) == (not said)

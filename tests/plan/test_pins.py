@@ -320,6 +320,16 @@ def test_few_steps_are_told_with_a_batch_that_makes_a_hundred() -> None:
     assert not [line for line in mended["warnings"] if "few to learn from" in line]
 
 
+def test_a_batch_of_fewer_sequences_than_a_tenth_of_them_moves_is_planned_and_told() -> None:
+    """1.3 million tokens are no whole sequence of a million, nor is anything within a tenth of them: it is one."""
+    long = {"name": "long", "model": "qwen2.5-7b", "tokens": "5B", "deadline": "14 days", "sequence_length": "1M"}
+    only = {"allow": ["h100-sxm-80gb"], "providers": ["hyperstack"]}
+    document = api.solve(scenario([long], hardware=only)).document
+    assert document["workloads"][0]["allocations"][0]["layout"]["global_batch_sequences"] == 1
+    said = "global batch 1 sequence, whole ones of 1.3 M tokens (as DeepSeek's law advises"
+    assert any(said in line for line in document["assumed"])
+
+
 @pytest.mark.parametrize(("batch", "able"), [("1 tokens", False), ("4095 tokens", False), ("4096 tokens", True)])
 def test_a_batch_of_less_than_one_sequence_is_refused(batch: str, able: bool) -> None:
     """One token became one sequence of 4,096, and two and a half times the cost, without a word."""

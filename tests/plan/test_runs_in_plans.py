@@ -227,6 +227,17 @@ def test_a_bare_step_time_was_measured_on_what_is_owned() -> None:
     assert document["workloads"][0]["allocations"][0]["price_model"] == "owned"
 
 
+def test_a_count_alone_is_of_what_is_owned() -> None:
+    """As the reference says of it: of the two machines one was in use. With several kinds it is asked which."""
+    owned = {"shape": "north/one", "count": 2, "price": "$0.10/h"}
+    ran = job(step_time={"measured": "0.6 s", "count": 1}, failures="none", deadline="10000 s")
+    document = solved(scenario([ran], hardware={"owned": [owned]}), catalog())
+    assert [document["workloads"][0]["under_way"][name] for name in ("shape", "count")] == ["north/one", 1]
+    for hardware, step in (({"owned": [owned, owned]}, {"count": 1}), ({"owned": [owned]}, {"shape": "north/one"})):
+        with pytest.raises(InputError, match="is missing in step_time"):
+            scenario([{**ran, "step_time": {"measured": "0.6 s", **step}}], hardware=hardware)
+
+
 def test_a_run_under_way_is_not_taken_for_one_that_nobody_advises() -> None:
     """Weights shared out under a pipeline may be fastest by the equations; that counts where the scenario says it."""
     stages = {}
@@ -257,6 +268,23 @@ def test_an_impossible_layout_is_refused_with_its_place() -> None:
     assert problem.reference == "no-layout"
     assert problem.places
     assert "step_time" in problem.hint
+
+
+@pytest.mark.parametrize(("lora", "passes"), [({}, 3), ({"lora": {"rank": 8}}, 2)])
+def test_a_step_that_is_faster_than_the_peak_is_refused(lora: Document, passes: int) -> None:
+    """25 s for 4M tokens of a 70B on 32 H100 were taken, and 218 % of the peak planned: they are of half the batch."""
+    batch = 480 if lora else 488  # sequences of 8,192 that the fastest layout takes
+    least_s = passes * 2 * 69.503e9 * batch * 8192 / (32 * 989.4e12)
+    given = {"name": "train", "model": "llama-3.1-70b", "tokens": "100B", "deadline": "90 days", **lora,
+             "sequence_length": 8192, "global_batch": "4M tokens"}  # fmt: skip
+    hardware = {"owned": [{"shape": "dgx-h100", "count": 4, "price": "$10/h"}], "kinds": ["owned"]}
+    with pytest.raises(InputError) as caught:
+        api.solve(scenario([{**given, "step_time": f"{least_s - 0.2} s"}], hardware=hardware))
+    (problem,) = caught.value.problems
+    assert problem.reference == "step-too-fast"
+    assert f"the products of {batch * 8192:,} tokens alone take {least_s:.1f} s" in problem.message
+    assert problem.places
+    assert api.solve(scenario([{**given, "step_time": f"{least_s + 0.2} s"}], hardware=hardware)).status == "optimal"
 
 
 def test_an_unknown_shape_under_step_time_is_refused_with_its_place() -> None:

@@ -114,3 +114,23 @@ def test_a_plan_with_a_share_on_spot_is_proven_and_its_prices_cannot_be_forged()
     forged["certificate"]["sha256"] = digest_of_witness(forged["certificate"])
     forged["sha256"] = digest_of(forged)
     assert errors(forged, world)
+
+
+def test_that_a_fleet_may_not_stand_on_spot_alone_is_what_leaves_a_cheaper_device_out() -> None:
+    """It was said of three B200 on spot, at half of the cost, that a plainer layout or a search that was cut did it."""
+    fast = {name: 2 * peak for name, peak in device().peak_flop_per_s.items()}
+    world = catalog(
+        [device(), device("other", peak_flop_per_s=fast)],
+        [shape(), shape("south/other", "other")],
+        [offer(), offer("south/other", 0.2, price_model="spot")],
+    )
+    asked = scenario(
+        [],
+        [fleet(qpm=1200, max_spot_share="30 %")],
+        hardware={"pricing": ["on_demand", "spot"], "spot": {"interruptions": "0.05 /h"}},
+    )
+    document: Any = json.loads(json.dumps(api.solve(asked, world).document))
+    assert [row["price_model"] for row in document["workloads"][0]["allocations"]] == ["on_demand"]
+    (told,) = [line for line in document["workloads"][0]["because"] if line.startswith("other would cost less")]
+    assert told.endswith("; max_spot_share (30 %) leaves it out")
+    assert errors(document, world) == []

@@ -17,7 +17,14 @@ from planner.analysis.tighten import cheapest_within_targets, on_exact_rates, ti
 from planner.analysis.why.in_turn import in_turn
 from planner.analysis.why.relaxed import COUNTED, LIFTED, PATIENCE_S, Relaxed, Search, lifted_ways, relaxed
 from planner.analysis.why.settings import OWNED, Stated, shapes_the_search, stated, stated_limits
-from planner.analysis.why.widen import in_another_form, least_that_works, less_to_carry, looser_targets, wider_choices
+from planner.analysis.why.widen import (
+    in_another_form,
+    larger_batch,
+    least_that_works,
+    less_to_carry,
+    looser_targets,
+    wider_choices,
+)
 from planner.candidates.search import Candidates
 from planner.carriers import dataclass
 from planner.optimize.break_even import BUDGET
@@ -61,7 +68,8 @@ def diagnose(candidates: Candidates, search: Search, asker: Asker | None = None)
         How programs are solved; default HiGHS without a time limit.
     """
     asker, scenario = asker or Asker(), candidates.scenario
-    less = (*in_another_form(candidates, search, asker), *looser_targets(candidates, search, asker))
+    forms = (in_another_form, larger_batch, looser_targets)
+    less = [way for form in forms for way in form(candidates, search, asker)]
     ways, found = on_exact_rates(lifted_ways(scenario, search), lambda ways: _found(ways, scenario, asker))
     loose, conflict, single, combined = relaxed(ways, scenario), *found
     less_load = less_to_carry(candidates, conflict.names, search, asker)

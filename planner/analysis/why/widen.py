@@ -9,6 +9,8 @@ A workload that fits no memory is searched again as people make it fit: recomput
 weights, adapters; a job on devices without its number format in another one. Of each kind the first that gives a plan
 is told, and nothing of those that give none.
 
+A job that is late in a batch that nobody chose is told a larger one, as far as it suits the run's compute.
+
 A fleet whose targets not even an idle replica keeps is told what the nearest one would keep and, where that costs far
 less, what it would keep with time to spare: close to the idle latency replicas stand idle.
 """
@@ -40,6 +42,7 @@ from planner.catalog.regions import region_matches
 from planner.errors import InputError
 from planner.estimate.engines import ENGINES, ONE_MACHINE_ENGINES
 from planner.estimate.market import is_own_contract
+from planner.estimate.resolve import MOST_BATCH_TOKENS, larger_batches_tokens
 from planner.estimate.serving_formats import FORMATS
 from planner.estimate.serving_tiers import fleet_engine
 from planner.optimize.limited import Asker
@@ -203,6 +206,35 @@ def looser_targets(candidates: Candidates, search: Search, asker: Asker) -> Iter
                 dearest = way["cost_microusd"]
         if dearest < math.inf:  # the target that is missed most is the one in the way
             return
+
+
+def larger_batch(candidates: Candidates, search: Search, asker: Asker) -> Iterator[WayOut]:
+    """A way out by a larger batch, where the one job without a way is late in a batch that nobody chose.
+
+    Parameters
+    ----------
+    candidates
+        The ways of the scenario.
+    search
+        Enumerates a scenario with the same catalog.
+    asker
+        How programs are solved.
+    """
+    scenario, empty = candidates.scenario, _without_a_way(candidates)
+    jobs = [(index, job) for index, job in enumerate(scenario.training) if [job.name] == empty]
+    for index, job in jobs:
+        question, reasons = candidates.questions[job.name], {drop.reason for drop in candidates.ledgers[job.name]}
+        if reasons.isdisjoint(("deadline", "too-slow")):
+            return
+        for tokens in larger_batches_tokens(job, question.arch):
+            if asker.spent:
+                return
+            after = f"{tokens / 1e6:g}M tokens"
+            before, setting = f"{MOST_BATCH_TOKENS / 1e6:g}M tokens", f"training.{job.name}.global_batch={after}"
+            texts = Texts(f"training[{index}].global_batch", setting, before, after, after)
+            if way := tried(scenario, texts, "choices", (0, 1), search, asker):
+                yield way
+                return
 
 
 def tried(

@@ -26,6 +26,7 @@ from planner.estimate.resolve import (
     batch_tokens_advised,
     batch_tokens_assumed,
     framework_of,
+    sequences_of,
     strange_network,
 )
 from planner.estimate.serving import TEXTBOOK
@@ -35,10 +36,10 @@ from planner.estimate.training_memory import FRAGMENTATION_SHARE
 from planner.plan.notes.calendar import bought_facts, bought_warnings, calendar_assumptions, short_terms
 from planner.plan.notes.market import market_warnings
 from planner.plan.notes.run import run_assumptions
-from planner.plan.notes.serving import published_rates, serving_assumptions, serving_warnings
+from planner.plan.notes.serving import measured_somewhere, published_rates, serving_assumptions, serving_warnings
 from planner.plan.rows.given import given_assumptions
 from planner.plan.rows.mixed import mix_assumptions
-from planner.units import format_count, format_percent
+from planner.units import counted, format_count, format_percent
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import BoughtParts
@@ -221,6 +222,7 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
             )
         if isinstance(question, ServingQuestion) and not isinstance(question, RatesQuestion):
             lines += serving_warnings(question, workloads)
+            lines += measured_somewhere(question.fleet, {site.device.id for site in candidates.tables[name].sites})
         if not isinstance(question, RatesQuestion) and any(group.chunk_tokens for group in question.arch.layers):
             lines.append(
                 f"{name}: its Mamba-2 layers are timed by their FLOPs and bytes with constants of other models: no "
@@ -312,16 +314,16 @@ def _of_other_software(name: str, framework: str | None, software: Sequence[str]
 
 def _usual_batch(question: TrainingQuestion) -> str:
     """What a step takes where the scenario does not say."""
-    job, sequences = question.job, question.rules.batches[0]
+    job, sequences, length = question.job, question.rules.batches[0], question.spec.sequence_length
     advised, tokens = batch_tokens_advised(job, question.arch), batch_tokens_assumed(job, question.arch)
-    if sequences < (ADAPTER_BATCH_SEQUENCES if job.lora else tokens / question.spec.sequence_length):
+    if sequences == sequences_of(job, int(length)) < (ADAPTER_BATCH_SEQUENCES if job.lora else tokens / length):
         return f"global batch {sequences:g} sequences, all that there are"
     if job.lora:
         return f"global batch {sequences:g} sequences (GPT-3 in the LoRA paper, arXiv:2106.09685, D.4)"
     law = "as" if tokens == advised else f"{advised / 1e6:g} M"
-    return (
-        f"global batch {tokens / 1e6:g} M tokens ({law} DeepSeek's law advises for so much compute, arXiv:2401.02954)"
-    )
+    whole = "" if sequences == tokens / length else f"{counted(int(sequences), 'sequence')}, whole ones of "
+    by = f"{law} DeepSeek's law advises for so much compute, arXiv:2401.02954"
+    return f"global batch {whole}{tokens / 1e6:g} M tokens ({by})"
 
 
 def _few_steps(workload: TrainingWorkload, question: TrainingQuestion, row: TrainingAllocation) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -225,6 +225,25 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
     for row in rows:
         if question.tier == "analytic" and "tier" in row and row["tier"]["tag"] in ("inherited", "unfitted"):
             yield _not_measured(question, row)
+
+
+def measured_somewhere(fleet: ServingFleet, devices: Collection[str]) -> Iterator[str]:
+    """That what was measured on one kind of device counts on all that may be used, of which the cheapest is taken.
+
+    Parameters
+    ----------
+    fleet
+        Its throughput may be given.
+    devices
+        On which it has a way to run.
+    """
+    given = fleet.throughput_tokens_per_s_per_device
+    if given is not None and len(devices) > 1:
+        yield (
+            f"{fleet.name}: {format_number(given)} tokens/s a device are taken to hold on all {len(devices)} kinds of "
+            "device that may be used, whichever they were measured on: name that one in hardware.allow, or give each "
+            "its own rates (profile)"
+        )
 
 
 def _shares_a_machine(row: Allocation) -> bool:
