@@ -18,7 +18,8 @@ from planner.architecture.model import Architecture
 from planner.candidates.ledger import Ledger
 from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
 from planner.candidates.offers import ShapeCaps, Site, names_on
-from planner.candidates.serving import MICRO, NEVER, ServingQuestion, ServingTable
+from planner.candidates.serving import MICRO, ServingQuestion, ServingTable
+from planner.candidates.serving_units import NEVER
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.estimate.given import given_offers, known

@@ -276,7 +276,7 @@ def program_of(
     for workload in scenario.workloads:
         table, first = tables[workload.name], len(facts)
         facts += _facts_of(len(tasks), table, catalog)
-        tasks.append(_task(workload, table, first, len(facts)))
+        tasks.append(_task(workload, table, questions[workload.name], first, len(facts)))
     rows = np.concatenate([np.arange(len(table), dtype=np.int64) for table in tables.values()])
     if scenario.scheduled:
         program = _tied(_assemble(scenario, tasks, facts, (), tables), tie_share)
@@ -446,10 +446,11 @@ def _mixed_facts(whole: ColumnFacts, mixed: Mixed) -> ColumnFacts:
     return whole._replace(carbon_mg=sum(group.carbon_mg for group in groups), groups=groups)
 
 
-def _task(workload: TrainingJob | ServingFleet, table: Table, first: int, stop: int) -> Task:
+def _task(workload: TrainingJob | ServingFleet, table: Table, question: Question, first: int, stop: int) -> Task:
     if isinstance(workload, TrainingJob):
         return Task(name=workload.name, kind="training", first=first, stop=stop, count=workload.count)
     assert isinstance(table, ServingTable)
+    spares = table.spares_of_any_plan(question) if isinstance(question, ServingQuestion) else workload.spare_replicas
     return Task(
         name=workload.name,
         kind="serving",
@@ -459,7 +460,7 @@ def _task(workload: TrainingJob | ServingFleet, table: Table, first: int, stop: 
         levels=table.level_demands,
         max_spot_share=workload.max_spot_share,
         integer_slices=SLICES if workload.integer_slices else 0,
-        spare_replicas=workload.spare_replicas,
+        spare_replicas=spares,
         min_replicas=workload.min_replicas,
         boxed=table.blended and len(table.demands_micro_per_s) > 1,
     )

@@ -21,12 +21,13 @@ from planner.candidates.machines import refusal_note, serving_refusal
 from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
 from planner.candidates.nearest import nearest_miss
 from planner.candidates.offers import ShapeCaps, Site, group_by_physics, names_on
-from planner.candidates.program import WHOLE, Units
+from planner.candidates.program import Units
 from planner.candidates.serving_layouts import replica_layouts
 from planner.candidates.serving_question import ServingQuestion, resolve_serving
 from planner.candidates.serving_rates import Evaluated, evaluate
+from planner.candidates.serving_units import NEVER, units_with
 from planner.carriers import dataclass
-from planner.estimate.serving_spares import Frailty, frailty, spares_for
+from planner.estimate.serving_spares import Frailty, fewest_spares, frailty, spares_for
 from planner.units import counted
 
 __all__ = ["ServingQuestion", "ServingTable", "replica_layouts", "resolve_serving", "serving_table"]
@@ -239,6 +240,18 @@ class ServingTable:
         for devices, of_shape, taken in set(kinds):
             found[devices, of_shape, taken] = frailty(question.fleet, devices, spot if taken else None, of_shape)
         return [found[kind] for kind in kinds]
+
+    def spares_of_any_plan(self, question: ServingQuestion) -> int:
+        """Spares that every plan has: those asked for, and those without which no rows hold the availability."""
+        fleet = question.fleet
+        if fleet.availability is None or self.role.any() or not len(self):
+            return fleet.spare_replicas
+        each = self.bucket_capacity_micro_per_s / np.maximum(self.replicas, 1)[:, None]
+        rates: dict[Frailty, NDArray[np.float64]] = {}
+        for kind, own in zip(self.frailties(question), each):
+            rates[kind] = np.maximum(rates.get(kind, 0.0), own)
+        fewest = fewest_spares(fleet, rates, self.demands_micro_per_s, together=self.blended)
+        return max(fleet.spare_replicas, fewest)
 
     def memory_row(self, row: int) -> tuple[dict[str, float], float]:
         """Memory terms of one device, all buckets mixed, and what is usable; an unknown cache counts as none.  [B]"""
@@ -527,7 +540,6 @@ def _mixed(rates: NDArray[Any], demands: Sequence[int]) -> NDArray[np.float64]:
 
 
 MOST_DEVICES = 64  # of a replica, where the spares that an availability may ask for are bounded
-NEVER = 2**31  # units of a row that cannot carry a fleet alone
 
 
 def _units_needed(
@@ -536,7 +548,7 @@ def _units_needed(
     """Units of each row that carry a demand alone, and the most that can help, spares that are found later included."""
     fleet, role = question.fleet, table.role
     spares = fleet.spare_replicas
-    needed, most = _units_with(question, planned, replicas, role, demands, spares)
+    needed, most = units_with(question, planned, replicas, role, demands, spares)
     if fleet.availability is None or not len(planned):
         return needed, most
     kinds = {frailty(fleet, MOST_DEVICES), *(kind for kind in table.frailties(question) if kind.there < 1)}
@@ -546,52 +558,4 @@ def _units_needed(
         if wanted <= spares:
             return needed, most
         spares = wanted
-        most = _units_with(question, planned, replicas, role, demands, spares)[1]
-
-
-def _units_with(
-    question: ServingQuestion, planned: Rows, replicas: Rows, role: Rows, demands: Sequence[int], spares: int
-) -> tuple[Rows, Rows]:
-    least = question.fleet.min_replicas
-    if len(demands) == 1:
-        one, whole = planned[:, 0], demands[0]
-        largest = int(one.max()) if len(one) else 0
-        needed = np.where(role == WHOLE, _units_for(whole + spares * one, one, replicas, least), NEVER)
-        return needed, _units_for(whole + spares * largest + 0 * one, one, replicas, least)
-    if question.blended:
-        return _units_of_boxes(planned, replicas, np.array(demands), spares, least)
-    with np.errstate(divide="ignore"):
-        loads = np.asarray(demands) / planned
-    each = np.maximum(replicas, 1)
-    by_count = -(-least // each)
-
-    def units(load: NDArray[np.float64]) -> Rows:
-        by_load = np.ceil((load / each + spares / each) * (1 + 1e-12)).astype(np.int64)
-        return np.asarray(np.maximum(np.maximum(by_load, by_count), 1))
-
-    served = np.isfinite(loads)
-    most = units(np.where(served, loads, 0.0).sum(axis=1))
-    return np.where(served.all(axis=1) & (role == WHOLE), most, NEVER), most
-
-
-def _units_of_boxes(planned: Rows, replicas: Rows, demands: Rows, spares: int, least: int) -> tuple[Rows, Rows]:
-    """The same of rows that bring their rates of all buckets at once."""
-    asked = demands > 0
-    largest = planned.max(axis=0, initial=0)
-
-    def units(load: Rows) -> Rows:
-        each = [_units_for(load[..., b], planned[:, b], replicas, least) for b in np.flatnonzero(asked)]
-        served = [planned[:, b] > 0 for b in np.flatnonzero(asked)]
-        return np.asarray(np.stack([np.where(able, one, 0) for one, able in zip(each, served)]).max(axis=0))
-
-    able = (planned[:, asked] > 0).all(axis=1)
-    needed = np.where(able, units(demands + spares * planned), NEVER)
-    return needed, np.maximum(units(demands + spares * largest + 0 * planned), 1)
-
-
-def _units_for(load: Rows, planned: Rows, replicas: Rows, min_replicas: int) -> Rows:
-    """Units of a row that carry a load alone, and hold the fewest replicas asked for."""
-    unit = np.maximum(planned * replicas, 1)
-    by_load, by_count = -(-load // unit), -(-min_replicas // np.maximum(replicas, 1))
-    needed: Rows = np.maximum(np.maximum(by_load, by_count), 1)
-    return needed
+        most = units_with(question, planned, replicas, role, demands, spares)[1]

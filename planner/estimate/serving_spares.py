@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from planner.equations.replicas import replica_availability, share_of_time_within_spares
 from planner.estimate.resolve_run import DEFAULT_MTBF_PER_DEVICE_S
@@ -112,3 +117,33 @@ def replicas_within(fleet: ServingFleet, spares: int, kind: Frailty) -> int:
         else:
             high = middle
     return low
+
+
+def fewest_spares(
+    fleet: ServingFleet, rates: Mapping[Frailty, NDArray[Any]], demands: Sequence[int], *, together: bool
+) -> int:
+    """Spares that every fleet has which holds the availability asked for and carries its demand without them.
+
+    So many spares suffice for a number of replicas of each kind; those of the kinds for which that is no less must
+    carry the demand with as many lost.
+
+    Parameters
+    ----------
+    fleet
+        The availability that it asks for.
+    rates
+        The most that one replica of each kind carries of each bucket; the same units as the demands.
+    demands
+        Of each bucket, at the peak.
+    together
+        Whether a replica carries its rates of all buckets at the same time, and not a share of each.
+    """
+    for spares in range(MOST_SPARES):
+        within = {kind: replicas_within(fleet, spares, kind) for kind in rates}
+        for most in set(within.values()):
+            largest = np.max([rates[kind] for kind, count in within.items() if count >= most], axis=0)
+            loads = [demand / each if each > 0 else math.inf for demand, each in zip(demands, largest) if demand]
+            load = (max if together else sum)([0.0, *loads]) * (1 - 1e-9)
+            if math.isfinite(load) and spares + max(math.ceil(load), 1) <= most:
+                return spares
+    return 0

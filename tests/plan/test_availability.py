@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from functools import cache
+from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 
 from planner import api
@@ -13,7 +15,14 @@ from planner.analysis import tighten
 from planner.catalog.model import Catalog
 from planner.deadline import TimeIsUp
 from planner.errors import InputError
-from planner.estimate.serving_spares import frailty, replicas_within, spares_for, time_within_spares
+from planner.estimate.serving_spares import (
+    Frailty,
+    fewest_spares,
+    frailty,
+    replicas_within,
+    spares_for,
+    time_within_spares,
+)
 from planner.scenario.load import parse_scenario, with_settings
 from planner.scenario.schema import Scenario, Spot
 from tests.tiers import cases, while_time_lasts
@@ -179,3 +188,64 @@ def test_what_was_found_before_the_time_was_up_is_a_plan(error: type[BaseExcepti
     assert document["status"] == "feasible"
     assert document["summary"]["bound_microusd"] is None
     assert not errors(document)
+
+
+@pytest.mark.parametrize(
+    ("model", "qpm", "availability", "spares"),
+    [("llama-3.1-8b", 60, "99.999 %", 1), ("llama-3.1-8b", 6000, "99.99 %", 1), ("llama-3.1-70b", 600, "99.99 %", 1)],
+)
+def test_spares_that_no_plan_does_without_are_proven(model: str, qpm: int, availability: str, spares: int) -> None:
+    """The certificate was of fleets without any spare: a fleet of two cards was proven to within 50 %."""
+    question = asked(["h100-*", "a100-*", "l40s", "gh200*"], model=model, qpm=qpm, availability=availability, slo=None)
+    document: Any = api.solve(question, world()).document
+    assert document["workloads"][0]["fleet"]["spare_replicas"] == spares
+    assert (document["status"], document["summary"]["gap"]) == ("optimal", 0.0)
+    assert not errors(document)
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("seed", range(cases(20, 200)))
+def test_no_fleet_has_fewer_spares_than_the_fewest(seed: int, together: bool) -> None:
+    """Every fleet of up to seven replicas of up to three kinds that holds its availability, tried one by one."""
+    draw = random.Random(seed)
+    kinds = [Frailty(1 - draw.choice([3e-2, 1e-2, 1e-3, 1e-5])) for _ in range(draw.randint(1, 3))]
+    each = {kind: np.array([draw.uniform(0.5, 4.0), draw.choice([0.0, 1.0, 3.0])]) for kind in kinds}
+    demands = (draw.randint(1, 8), draw.choice([0, 0, 2]))
+    held = fleet(model="llama-3.1-8b", availability=f"{draw.choice([90, 99, 99.9, 99.99])} %")
+    job = scenario(serving=[{name: value for name, value in held.items() if name != "throughput"}]).serving[0]
+    fewest = fewest_spares(job, each, demands, together=together)
+
+    def carried(left: list[int]) -> bool:
+        """Whether so many replicas of each kind may carry the demand: at most as its sum allows."""
+        rates = [sum(count * each[kind][b] for count, kind in zip(left, each)) for b in (0, 1)]
+        if together or not demands[1]:
+            return all(rate >= demand for rate, demand in zip(rates, demands))
+        best = [max(each[kind][b] for count, kind in zip(left, each) if count) if any(left) else 0.0 for b in (0, 1)]
+        return all(best) and sum(left) >= sum(demand / rate for demand, rate in zip(demands, best))
+
+    found = [10]
+    for counts in product(range(8), repeat=len(each)):
+        total = sum(counts)
+        if not 1 <= total <= 7:
+            continue
+        spares = max(spares_for(job, total, kind) for count, kind in zip(counts, each) if count)
+        for lost, count in enumerate(counts):
+            if count and spares <= count < total + 1:
+                left = [own - spares * (place == lost) for place, own in enumerate(counts)]
+                if not carried(left):
+                    break
+        else:
+            if total > spares:
+                assert spares >= fewest, (counts, spares, fewest)
+                found.append(spares)
+    if len(each) == 1 and len(found) > 1:
+        assert min(found) == fewest
+
+
+def test_as_many_replicas_as_spares_suffice_for_are_the_edge() -> None:
+    kind, held = Frailty(0.97), fleet(model="llama-3.1-8b", availability="99 %")
+    job = scenario(serving=[{name: value for name, value in held.items() if name != "throughput"}]).serving[0]
+    assert replicas_within(job, 0, kind) == 0
+    most = replicas_within(job, 1, kind)
+    for demand, spares in ((1, 1), (most - 1, 1), (most, 2)):
+        assert fewest_spares(job, {kind: np.ones(1)}, (demand,), together=False) == spares
