@@ -533,10 +533,10 @@ def _least_fleet(
             weight * part.share // shares[k] if earns[k][number] and shares[k] else 0
             for k, weight in enumerate(weights)
         ]
-        # the loss of spares takes as many from the replicas that are counted
         earned = [*(one for one, _ in mine), counted.tolist(), sure]
-        needs = [*(need for _, need in mine), task.min_replicas - task.spare_replicas, least_sure]
-        found = least_cover(own, upper, earned, needs, replicas=replicas, spare=task.spare_replicas, steps=steps)
+        needs = [*(need for _, need in mine), task.min_replicas, least_sure]
+        lost = task.spare_replicas  # which count among the replicas, and in the share off spot
+        found = least_cover(own, upper, earned, needs, replicas=replicas, spare=lost, lossless=2, steps=steps)
         if found.bound >= UNMET:
             return Least(UNMET, None)
         total, taken = total + found.bound, taken + found.steps

@@ -61,6 +61,7 @@ def least_cover(
     *,
     replicas: Sequence[int] | None = None,
     spare: int = 0,
+    lossless: int = 0,
     steps: int = MOST_STEPS,
 ) -> Cover:
     """The least cover; a bound below it when the search grows longer than so many steps.
@@ -75,6 +76,8 @@ def least_cover(
         By line.
     replicas, spare
         Replicas of a unit of each item, >= 1; every line is met when that many of one item in use are lost.
+    lossless
+        So many of the last lines are of what there is before anything is lost.
 
     Returns
     -------
@@ -99,6 +102,7 @@ def least_cover(
         tuple(needs),
         tuple(replicas) if replicas is not None and spare else None,
         spare,
+        len(needs) - lossless,
         steps,
     )
     return found if found.units is None else Cover(found.bound, dict(found.units), found.steps)
@@ -112,6 +116,7 @@ def _least_cover(
     needs: tuple[int, ...],
     replicas: tuple[int, ...] | None,
     spare: int,
+    losing: int,
     steps: int,
 ) -> Cover:
     lines = [line for line, need in enumerate(needs) if need > 0]
@@ -124,7 +129,8 @@ def _least_cover(
     ]
     earns = [[scale * earned[line][number] for number in there] for line in lines]
     loses = [
-        [spare * earned[line][number] * (scale // parts[number]) for number in there] if spare else [] for line in lines
+        [spare * (line < losing) * earned[line][number] * (scale // parts[number]) for number in there] if spare else []
+        for line in lines
     ]
     wanted = [scale * needs[line] for line in lines]
     items = [

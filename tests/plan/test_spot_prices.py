@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import planner
 from planner import api
 from planner.analysis.certified import certificate_of
 from planner.candidates.program import Program, Task
@@ -134,3 +135,19 @@ def test_that_a_fleet_may_not_stand_on_spot_alone_is_what_leaves_a_cheaper_devic
     (told,) = [line for line in document["workloads"][0]["because"] if line.startswith("other would cost less")]
     assert told.endswith("; max_spot_share (30 %) leaves it out")
     assert errors(document, world) == []
+
+
+@pytest.mark.parametrize(
+    ("qpm", "spares", "share"), [(30, {"spare_replicas": 1}, 50), (200, {"spare_replicas": 2}, 50),
+                                 (1000, {"availability": "99.97 %"}, 80), (30, {"availability": "99.5 %"}, 50)]
+)  # fmt: skip
+def test_what_must_stand_off_spot_need_not_do_so_after_a_loss(qpm: int, spares: dict[str, Any], share: int) -> None:
+    """The share is of all units, spares among them: plans with spares were refused as cheaper than any can be."""
+    sized = {"model": "qwen2.5-1.5b", "weights": "fp8", "qpm": qpm, "input_tokens": 1500, "output_tokens": 50}
+    chat = {"name": "chat", **sized, **spares, "max_spot_share": f"{share} %"}
+    machines = {"allow": ["l4", "a10*", "l40s"], "pricing": ["on_demand", "spot"], "spot": {"interruptions": "1 /day"}}
+    asked = {"schema": "plan/v1", "name": "x", "horizon": "1 month", "serving": [chat], "hardware": machines}
+    document: Any = planner.solve(asked).document
+    assert document["status"] == "optimal"
+    assert document["summary"]["bound_microusd"] <= document["summary"]["cost_microusd"]
+    assert not errors(document)
