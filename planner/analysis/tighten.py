@@ -67,7 +67,8 @@ def solve_within_targets(
     rounds = partial(_rounds, solve=solve, prepare=prepare, limit=limit)
     best, scenario = rounds(candidates, {}), candidates.scenario
     held = {fleet.name for fleet in scenario.serving if fleet.availability is not None}
-    spared = [task for task in best[0].program.tasks if task.name in held and task.spare_replicas > 0]
+    fewest = {task.name: task.spare_replicas for task in candidates.whole.tasks}  # in any plan
+    spared = [one for one in best[0].program.tasks if one.name in held and one.spare_replicas > fewest[one.name]]
     able = scenario.objective[0] == "cost" and not scenario.scheduled and candidates.whole_shared is None
     if able and not is_up(limit):
         for task in spared:
@@ -131,7 +132,7 @@ def _fewer_spares(
     replicas = candidates.whole.replicas[part]
     first, stopped_by = best[1], ""
     sure = first.status in (Status.OPTIMAL, Status.INFEASIBLE)
-    for spares in range(raised.get(task.name, 0)):
+    for spares in range(whole.spare_replicas, raised.get(task.name, 0)):
         within = {kind: replicas_within(question.fleet, spares, kind) for kind in dict.fromkeys(kinds)}
         for most in sorted(set(within.values()), reverse=True):
             sturdy = np.array([within[kind] >= most for kind in kinds], dtype=bool)

@@ -232,7 +232,8 @@ def fleet_document(
     question
         Of the workload; a job has no such figures, and None is told.
     task
-        The workload in the program: with the spares that were planned in the end.
+        The workload in the program: with the spares that were planned in the end; without a plan those asked for are
+        told.
     rows
         What was chosen for it; empty without a plan.
     """
@@ -242,7 +243,8 @@ def fleet_document(
     if isinstance(question, RatesQuestion):
         return given_fleet_cells(question.fleet, mine, task.spare_replicas, candidates.scenario.horizon_s / 3600.0)
     hours, spot = candidates.scenario.horizon_s / 3600.0, candidates.scenario.hardware.spot
-    cells = fleet_cells(question.fleet, mine, task.spare_replicas, hours, spot)
+    spares = task.spare_replicas if mine else question.fleet.spare_replicas
+    cells = fleet_cells(question.fleet, mine, spares, hours, spot)
     return {**cells, "mixes": [list(one) for one in question.more_mixes]} if question.more_mixes else cells
 
 

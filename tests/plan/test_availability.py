@@ -249,3 +249,16 @@ def test_as_many_replicas_as_spares_suffice_for_are_the_edge() -> None:
     most = replicas_within(job, 1, kind)
     for demand, spares in ((1, 1), (most - 1, 1), (most, 2)):
         assert fewest_spares(job, {kind: np.ones(1)}, (demand,), together=False) == spares
+
+
+@pytest.mark.parametrize("share_nodes", [False, True])
+def test_a_budget_that_no_fleet_with_its_spares_keeps_is_infeasible(share_nodes: bool) -> None:
+    """Without a plan no spare is planned, and none was left untried: it is no search that was cut."""
+    sized = {"model": "llama-3.1-8b", "weights": "fp8", "qpm": 60, "input_tokens": 1000, "output_tokens": 300}
+    fleets = [{"name": name, **sized, "availability": "99.999 %"} for name in ("a", "b")]
+    hardware = {"allow": ["h100-*", "a100-*"], "share_nodes": share_nodes}
+    question = {"schema": "plan/v1", "name": "x", "horizon": "1 month", "serving": fleets, "hardware": hardware}
+    document: Any = api.solve({**question, "limits": {"budget": "$100"}}, world()).document
+    assert document["status"] == "infeasible"
+    assert [one["fleet"]["spare_replicas"] for one in document["workloads"]] == [0, 0]
+    assert not errors(document)
