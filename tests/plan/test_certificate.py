@@ -348,5 +348,5 @@ def test_fleets_alone_finish_at_no_time_that_could_be_earlier() -> None:
 def test_what_is_told_before_anything_is_lost_loses_nothing() -> None:
     """Two units carry one after the loss of one, and are two; asked for after it, they would be three."""
     asked: Any = {"replicas": [1], "spare": 1}
-    assert least_cover([2], [9], [[1], [1]], [1, 2], lossless=1, **asked).bound == 4
+    assert least_cover([2], [9], [[1], [1]], [1, 2], taken=[[0]], **asked).bound == 4
     assert least_cover([2], [9], [[1], [1]], [1, 2], **asked).bound == 6
