@@ -118,6 +118,12 @@ def certificate_of(
     return _sealed(priced, allow_suspect, earlier, value, bound, share, choices)
 
 
+def proves_best(candidates: Candidates, solution: Solution) -> bool:
+    """Whether prices prove that no plan is better, of the columns and of all mixes of jobs that are not among them."""
+    found = certificate_of(candidates, solution)
+    return found is not None and found["gap"] == 0
+
+
 def _with_spot_prices(candidates: Candidates, priced: Selection) -> Selection:
     """With the price at which what fleets have on spot beyond their share proves most: of `SPOT_PRICES`, evenly spread.
 
