@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import Program, Task, decimal_share, fleet_rates
+from planner.candidates.program import DECODE, PREFILL, Program, Task, decimal_share, fleet_rates
 
 
 def beyond_spot_share(program: Program, task: Task) -> NDArray[Any]:
@@ -31,26 +31,29 @@ class OffSpot(NamedTuple):
     needed: int
 
 
-def least_off_spot(program: Program, task: Task) -> OffSpot:
+def least_off_spot(program: Program, task: Task) -> list[OffSpot]:
     """What units of a fleet that are not on spot carry at least, in parts of a micro-request/s as its share has them.
 
     The share on spot is of the rate of all units, and that of all is no less than the demand, and what spares may be
     lost of any column in use beside it. So it is where a column carries as much of each kind of requests, or brings of
     all of them at once; where it could be put to those that it is best at, its rate may be less than what it carries.
     Beside a unit on spot, however large, its share stands elsewhere too. Of a rate that is only bounded all counts as
-    carried, and nothing as lost or on spot.
+    carried, and nothing as lost or on spot. Each pool has its share, so that a line is of what prefills, or decodes,
+    whole requests among it.
     """
     part, demand = slice(task.first, task.stop), task.demands[-1]
-    nothing = [0] * (task.stop - task.first)
-    if task.max_spot_share is None or program.role[part].any() or not (task.boxed or _carry_alike(program, task)):
-        return OffSpot(nothing, nothing, 0)
+    if task.max_spot_share is None or not (task.boxed or _carry_alike(program, task)):
+        return []
     share, rates = decimal_share(task.max_spot_share), fleet_rates(program, task).astype(object)
-    off, spot = share.denominator - share.numerator, program.spot[part] > 0
+    off, spot, role = share.denominator - share.numerator, program.spot[part] > 0, program.role[part]
     sure = np.where(program.bounded[part] > 0, 0, rates) if program.bounded.any() else rates
     elsewhere, needed = np.where(spot, 0, rates) * share.denominator, sum(demand) * off
     lost = sure * off * task.spare_replicas // np.maximum(program.replicas[part], 1)
     beside = sure * off * share.denominator // max(share.numerator, 1) - needed
-    return OffSpot(elsewhere.tolist(), np.where(spot, np.maximum(lost, beside), lost).tolist(), needed)
+    taken = np.where(spot, np.maximum(lost, beside), lost)
+    others = (DECODE, PREFILL) if role.any() else (DECODE,)
+    sides = [np.where(role == other, 0, (elsewhere, taken)) for other in others]
+    return [OffSpot(earned.tolist(), taken.tolist(), needed) for earned, taken in sides]
 
 
 def _carry_alike(program: Program, task: Task) -> bool:
