@@ -97,7 +97,7 @@ def certificate_of(
         if found is None:
             return None
         priced: Selection = {"criterion": criterion, "latest_s": latest_s, **_relaxed(ready.program, found)}
-        plain = priced["requests"]
+        plain, priced = priced["requests"], _with_supplies_paid(ready.whole, priced)
         priced = {**priced, "requests": list(_best_parts(ready, solution, priced))}
         exact = settled(ready, priced)
     bound = certified_bound(settled(candidates, priced, known=True), priced, value)
@@ -116,6 +116,34 @@ def certificate_of(
         bound = max(bound, bound_of_choices(candidates, priced, choices, value))
     earlier = None if latest_s is None else _of_earlier(candidates, latest_s, time_limit_s)
     return _sealed(priced, allow_suspect, earlier, value, bound, share, choices)
+
+
+def proves_best(candidates: Candidates, solution: Solution) -> bool:
+    """Whether prices prove that no plan is better, of the columns and of all mixes of jobs that are not among them."""
+    found = certificate_of(candidates, solution)
+    return found is not None and found["gap"] == 0
+
+
+def _with_supplies_paid(program: Program, priced: Selection) -> Selection:
+    """With prices of what is bought for others to use raised to what buying it costs.
+
+    A relaxation that buys none of something leaves open what it is worth there, down to nothing. Whatever its price up
+    to that of buying, none is bought for the price alone: the bound cannot fall, and units that use it weigh more.
+    """
+    prices, weights = {one["number"]: one["price"] for one in priced["rows"]}, priced_weights(program, priced)
+    optional = np.zeros(program.column_count, dtype=bool)
+    for task in program.tasks:
+        optional[task.first : task.stop] = task.kind == "optional"
+    for number, row in enumerate(program.rows):
+        supplies = row.coefficients < 0
+        if row.bound or not supplies.any() or not optional[row.columns[supplies]].all():
+            continue
+        more = min(int(w) // -int(a) for w, a in zip(weights[row.columns[supplies]], row.coefficients[supplies]))
+        if more > 0:
+            prices[number] = prices.get(number, 0) + more
+            np.add.at(weights, row.columns, row.coefficients.astype(object) * more)
+    rows = [{"number": n, "name": program.rows[n].name, "price": price} for n, price in sorted(prices.items())]
+    return cast("Selection", {**priced, "rows": rows})
 
 
 def _with_spot_prices(candidates: Candidates, priced: Selection) -> Selection:

@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from planner.analysis.beside import NO_TIME, beside_plan, despite_ctrl_c
+from planner.analysis.certified import proves_best
 from planner.analysis.standing import standing_of
 from planner.analysis.tighten import on_exact_rates, solve_within_targets
 from planner.answers import Plan
@@ -109,8 +110,7 @@ class Session:
         self.scenario: Scenario = scenario_of(scenario)
         self.catalog: Catalog = catalog or catalog_of(self.scenario)
         self.allow_suspect, self.tie_tolerance, self.workers = allow_suspect, checked_share(tie_tolerance), workers
-        gap = checked_share(gap, "the gap", 1.0)
-        self.options: dict[str, Any] = {"solver": solver, "gap": gap}
+        self.options: dict[str, Any] = {"solver": solver, "gap": checked_share(gap, "the gap", 1.0)}
         self.options |= {"threads": checked_count(threads, "threads", 1), "seed": checked_count(seed, "the seed")}
         self._time_limit, self._slowness = checked_limit(time_limit_s), 1.0
         self._listing: Deadline | None = None
@@ -434,7 +434,7 @@ class Session:
         from planner.optimize.mixing import with_mixes_that_matter
 
         try:
-            return with_mixes_that_matter(candidates, **self.options)
+            return with_mixes_that_matter(candidates, proves_best, **self.options)
         except TimeIsUp:
             return replace(candidates, cut=tuple(candidates.spaces))
 

@@ -16,6 +16,8 @@ A mix with d_x < 0 joins C, and the relaxation is solved again; when there is no
 *Closing the gap.* Let Z be the value of the best plan of C. A plan of value at most Z that uses x has L' + d_x <= Z, so
 that every mix of every plan as good has d_x <= Z - L'. All of these are listed (`listed`, exact) and join C: the best
 plan of the columns then at hand is the best of all. When they are too many to list, L' remains as the proven bound.
+L' takes fleets in parts, and what whole replicas cost beyond that opens the gap to mixes by the ten thousand. So who
+asks may bring a bound that knows whole replicas and all mixes (`proven`): where it reaches Z, nothing is left to list.
 
 An artificial column for each job, dearer than any plan, keeps the relaxation solvable; multipliers of lines that a mix
 also stands in and that are left out here (providers, carbon of one site) would only raise d_x, so that leaving them out
@@ -31,7 +33,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -55,14 +57,19 @@ from planner.optimize.status import Solution, Status
 
 ROUNDS = 40  # of new columns; a handful is usual
 MOST = 1000  # mixes of one job that are listed within the gap
+FEW = 100  # of one job that join the columns where there are more than can be listed
 ARTIFICIAL = 4.0  # times each task on its dearest column
 
 
-def with_mixes_that_matter(candidates: Candidates, **options: Any) -> Candidates:
+def with_mixes_that_matter(
+    candidates: Candidates, proven: Callable[[Candidates, Solution], bool] = lambda *_: False, **options: Any
+) -> Candidates:
     """Every mix that a best plan may use among the candidates; a bound of the others when they are too many.
 
     Parameters
     ----------
+    proven
+        Whether a plan of some candidates is known to be the best of all mixes, those that are not among them too.
     options
         Of `optimize`.
     """
@@ -84,6 +91,8 @@ def with_mixes_that_matter(candidates: Candidates, **options: Any) -> Candidates
     solution = optimize(replace(candidates.program, objective=(criterion,)), **options)
     if not solution.has_plan:
         return replace(candidates, unlisted=math.floor(bound / priced.model.scale))
+    if solution.status is Status.OPTIMAL and proven(candidates, solution):
+        return with_named_mixes(listed_first, mixes_of(candidates))
     value = dict(solution.stages)[criterion]
     within, complete = _within(candidates, priced, float(value) * priced.model.scale - bound)
     more = with_named_mixes(candidates, within)
@@ -212,16 +221,15 @@ def _within(candidates: Candidates, priced: _Priced, room: float) -> tuple[dict[
         cutoff = (
             priced.worth[name] + max(room, 0.0) + MARGIN * max(1.0, abs(priced.worth[name]), priced.relaxation.size)
         )
-        bounds, complete = listed(space.job, prices, cutoff)
-        whole = whole and complete >= cutoff and len(bounds) <= 20 * MOST
-        mixes = [evaluate(space.job, choice) for _, choice in bounds[: 20 * MOST]]
+        bounds, complete = listed(space.job, prices, cutoff, most=MOST)
+        whole = whole and complete >= cutoff
+        mixes = [evaluate(space.job, choice) for _, choice in (bounds if complete >= cutoff else bounds[:FEW])]
         near = sorted(
             (mix.value(space.job, prices), mix.choice)
             for mix in mixes
             if mix is not None and mix.value(space.job, prices) <= cutoff
         )
-        whole = whole and len(near) <= MOST
-        found[name] = [name_of(space, choice) for _, choice in near[:MOST]]
+        found[name] = [name_of(space, choice) for _, choice in near]
     return found, whole
 
 

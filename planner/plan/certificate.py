@@ -526,17 +526,19 @@ def _least_fleet(
     shares = [sum(part.share for part, any_ in zip(parts, mine) if any_) for mine in earns]
     replicas = [max(int(each), 1) for each in program.replicas[task.first : task.stop]]
     counted = np.where(program.level[task.first : task.stop] == 0, program.replicas[task.first : task.stop], 0)
-    sure, least_sure = least_off_spot(program, task)
+    off_spot = least_off_spot(program, task)
     total, taken, units = 0, 0, dict[int, int]()
     for number, (part, mine) in enumerate(zip(parts, lines)):
         own = [
             weight * part.share // shares[k] if earns[k][number] and shares[k] else 0
             for k, weight in enumerate(weights)
         ]
-        earned = [*(one for one, _ in mine), counted.tolist(), sure]
-        needs = [*(need for _, need in mine), task.min_replicas, least_sure]
-        lost = task.spare_replicas  # which count among the replicas, and in the share off spot
-        found = least_cover(own, upper, earned, needs, replicas=replicas, spare=lost, lossless=2, steps=steps)
+        earned = [*(one for one, _ in mine), counted.tolist(), *(line.earned for line in off_spot)]
+        needs = [*(need for _, need in mine), task.min_replicas, *(line.needed for line in off_spot)]
+        before_loss = [none, *(line.taken for line in off_spot)]
+        found = least_cover(
+            own, upper, earned, needs, replicas=replicas, spare=task.spare_replicas, taken=before_loss, steps=steps
+        )
         if found.bound >= UNMET:
             return Least(UNMET, None)
         total, taken = total + found.bound, taken + found.steps

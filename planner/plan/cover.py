@@ -2,7 +2,8 @@
 
     min  sum_i w_i u_i   with   sum_i e_il u_i  >=  n_l + k max {s_il : u_i > 0}   for every line l,   0 <= u_i <= m_i.
 
-s_il is what one replica of column i earns on line l; the line must hold after k of them are lost.
+s_il is what one replica of column i earns on line l; the line must hold after k of them are lost. Of lines that are
+asked for before any loss k s_il is what column i takes from them by being in use, however many its units are.
 
 The search parts the covers by how many units of a column they have at least or at most. What covers between two such
 numbers weigh is bounded by each line alone, in parts of units and by the cheapest unit; it is a multiple of what
@@ -61,7 +62,7 @@ def least_cover(
     *,
     replicas: Sequence[int] | None = None,
     spare: int = 0,
-    lossless: int = 0,
+    taken: Sequence[Sequence[int]] = (),
     steps: int = MOST_STEPS,
 ) -> Cover:
     """The least cover; a bound below it when the search grows longer than so many steps.
@@ -76,8 +77,8 @@ def least_cover(
         By line.
     replicas, spare
         Replicas of a unit of each item, >= 1; every line is met when that many of one item in use are lost.
-    lossless
-        So many of the last lines are of what there is before anything is lost.
+    taken
+        Of so many of the last lines, which no loss of replicas is asked of, what an item takes by being in use, >= 0.
 
     Returns
     -------
@@ -102,7 +103,7 @@ def least_cover(
         tuple(needs),
         tuple(replicas) if replicas is not None and spare else None,
         spare,
-        len(needs) - lossless,
+        tuple(map(tuple, taken)),
         steps,
     )
     return found if found.units is None else Cover(found.bound, dict(found.units), found.steps)
@@ -116,7 +117,7 @@ def _least_cover(
     needs: tuple[int, ...],
     replicas: tuple[int, ...] | None,
     spare: int,
-    losing: int,
+    taken: tuple[tuple[int, ...], ...],
     steps: int,
 ) -> Cover:
     lines = [line for line, need in enumerate(needs) if need > 0]
@@ -128,17 +129,21 @@ def _least_cover(
         number for number, (most, *each) in enumerate(zip(upper, *(earned[k] for k in lines))) if most and any(each)
     ]
     earns = [[scale * earned[line][number] for number in there] for line in lines]
+    own = len(needs) - len(taken)
     loses = [
-        [spare * (line < losing) * earned[line][number] * (scale // parts[number]) for number in there] if spare else []
+        [spare * earned[line][number] * (scale // parts[number]) for number in there]
+        if line < own
+        else [scale * taken[line - own][number] for number in there]
         for line in lines
     ]
+    loses = loses if any(map(any, loses)) else [[] for _ in lines]
     wanted = [scale * needs[line] for line in lines]
     items = [
         Item(
             weight=weights[there[k]],
             most=upper[there[k]],
             earned=tuple(each[k] for each in earns),
-            lost=tuple(each[k] if spare else 0 for each in loses),
+            lost=tuple(each[k] if each else 0 for each in loses),
             number=there[k],
         )
         for k in _undominated([weights[k] for k in there], [upper[k] for k in there], earns, loses, wanted)

@@ -182,7 +182,7 @@ class Limits(Part):
         description="most power drawn at any time: as owned machines say, else what the accelerators are rated at; "
         "offers of unknown power are left out then",
     )
-    max_providers: Count | None = Field(None, description="most different providers")
+    max_providers: Count | None = Field(None, description="most different providers; what is owned counts as one")
     spend_microusd_per_hour: Price | None = Field(None, alias="spend", description="most spent in any hour")
     carbon_g: Mass | None = Field(
         None,

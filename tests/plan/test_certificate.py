@@ -348,5 +348,28 @@ def test_fleets_alone_finish_at_no_time_that_could_be_earlier() -> None:
 def test_what_is_told_before_anything_is_lost_loses_nothing() -> None:
     """Two units carry one after the loss of one, and are two; asked for after it, they would be three."""
     asked: Any = {"replicas": [1], "spare": 1}
-    assert least_cover([2], [9], [[1], [1]], [1, 2], lossless=1, **asked).bound == 4
+    assert least_cover([2], [9], [[1], [1]], [1, 2], taken=[[0]], **asked).bound == 4
     assert least_cover([2], [9], [[1], [1]], [1, 2], **asked).bound == 6
+
+
+def test_what_nobody_buys_costs_what_buying_it_does() -> None:
+    """A relaxation that buys none of something leaves its worth open: 77 % of a fleet in a calendar was not proven."""
+    fleet = {"name": "chat", "model": "gpt-oss-20b", "input_tokens": 1000, "output_tokens": 200, "qpm": 300}
+    asked = {
+        "schema": "plan/v1",
+        "name": "weeks",
+        "prefer": "cheapest",
+        "periods": "1 week",
+        "horizon": "12 weeks",
+        "serving": [{**fleet, "max_spot_share": "30 %", "spare_replicas": 2}],
+        "hardware": {
+            "allow": ["mi300x*", "h100-*"],
+            "providers": ["azure", "lambda"],
+            "pricing": ["on_demand", "spot", "commitment_1y"],
+            "spot": {"interruptions": "0.02 /h"},
+        },
+    }
+    plan = api.solve(asked)
+    assert plan.status == "optimal"
+    assert plan.document["certificate"]["gap"] == 0
+    assert plan.verify() == []
