@@ -10,6 +10,7 @@ fleets of fewer replicas, which hold it with fewer spares, are looked at once mo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -206,20 +207,22 @@ def _by(
     spares: Mapping[str, int],
 ) -> tuple[Candidates, Solution]:
     """The best plan of exact rates; once the time is up of those that are exact by then."""
-    latest: list[tuple[Candidates, Solution]] = []  # whose rates may only be bounded: what they prove holds
+    answers: list[Solution] = []  # whose rates may only be bounded: what they prove holds
+    listed = [candidates]  # each with the rates exact that the answer before rests on
 
     def asked(now: Candidates) -> Solution:
-        if latest and is_up(limit):
+        listed.append(now)
+        if answers and is_up(limit):
             raise TimeIsUp
-        latest.append((now, solve(now)))
-        return latest[-1][1]
+        answers.append(solve(now))
+        return answers[-1]
 
     try:
         return on_exact_rates(candidates, asked, prepare, spares)
     except TimeIsUp:
-        if not latest:
+        if not answers:
             raise
-    candidates, bounded = latest[-1]
+    candidates, bounded = listed[-1], answers[-1]
     exact = candidates.program.bounded == 0
     program, kept = restrict(candidates.program, exact)
     calendar = candidates.calendar.select(kept) if candidates.calendar else None
@@ -258,14 +261,22 @@ def on_exact_rates(
             answer = ask(candidates)
             if not noted:
                 return candidates, answer
-        tables: dict[str, ServingTable] = {}
-        for name in sorted({name for name, _ in noted}):
-            table, question = candidates.tables[name], candidates.questions[name]
-            assert isinstance(table, ServingTable)
-            assert isinstance(question, ServingQuestion)
-            tables[name] = table.exactly(question, sorted(row for other, row in noted if other == name))
-        kept = {task.name: task.spare_replicas for task in candidates.program.tasks} if spares is None else spares
-        candidates = prepare(with_tables(candidates, tables, kept))
+        with parting():  # once the time is up, what was found is all that there is to make a plan of
+            candidates = prepare(_with_exact(candidates, noted, spares))
+
+
+def _with_exact(
+    candidates: Candidates, noted: AbstractSet[tuple[str, int]], spares: Mapping[str, int] | None
+) -> Candidates:
+    """The same with the rates of some ways exact: workload, and number in its table."""
+    tables: dict[str, ServingTable] = {}
+    for name in sorted({name for name, _ in noted}):
+        table, question = candidates.tables[name], candidates.questions[name]
+        assert isinstance(table, ServingTable)
+        assert isinstance(question, ServingQuestion)
+        tables[name] = table.exactly(question, sorted(row for other, row in noted if other == name))
+    kept = {task.name: task.spare_replicas for task in candidates.program.tasks} if spares is None else spares
+    return with_tables(candidates, tables, kept)
 
 
 def _given_up(cuts: Kept, before: Kept) -> Kept:

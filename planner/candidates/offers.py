@@ -206,7 +206,7 @@ def _found(asked: _Asked) -> _Found:
 @lru_cache(maxsize=8)  # told by every plan
 def _models_sold(asked: _Asked) -> frozenset[str]:
     catalog, hardware = asked.catalog, asked.hardware.model_copy(update={"pricing": RENTED})
-    devices = _allowed_devices(hardware, catalog)
+    devices = allowed_devices(hardware, catalog)
     judged = [
         (offer, _offer_refusal(offer, hardware, devices[catalog.shapes[offer.shape].device], allow_suspect=True))
         for offer in catalog.offers
@@ -216,7 +216,7 @@ def _models_sold(asked: _Asked) -> frozenset[str]:
 
 def _judged(hardware: Hardware, catalog: Catalog, allow_suspect: bool) -> list[tuple[Offer, str]]:
     """Every offer with the reason why it may not be used, or an empty string."""
-    devices = _allowed_devices(hardware, catalog)
+    devices = allowed_devices(hardware, catalog)
     demand_sold(hardware, catalog, devices)
     judged = [
         (offer, _offer_refusal(offer, hardware, devices[catalog.shapes[offer.shape].device], allow_suspect))
@@ -225,7 +225,9 @@ def _judged(hardware: Hardware, catalog: Catalog, allow_suspect: bool) -> list[t
     return with_promise(judged, hardware, catalog)
 
 
-def _allowed_devices(hardware: Hardware, catalog: Catalog) -> dict[str, bool]:
+def allowed_devices(hardware: Hardware, catalog: Catalog) -> dict[str, bool]:
+    """Whether a scenario allows each device of a catalog, by id."""
+
     def wanted(device: Device) -> bool:
         return _any_matches(device, hardware.allow) and not _any_matches(device, hardware.deny)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from planner.catalog.model import Catalog, Offer
-from planner.catalog.names import provider_matches
+from planner.catalog.model import Catalog, Device, Offer
+from planner.catalog.names import device_matches, provider_matches
 from planner.catalog.regions import region_matches
 from planner.checks.exact import exact_cost, exact_rental
 from planner.checks.findings import Finding, cell_findings
@@ -44,6 +44,8 @@ def elsewhere_findings(document: PlanDocument, scenario: Scenario, catalog: Cata
         return
     for row, cells in zip(stated, due):
         told = {"unjoined": [], **row}
+        if "instead" not in told:  # nothing is proposed there, nor by the plans that were saved before this was told
+            cells = {name: value for name, value in cells.items() if name != "instead"}
         # "dearer" is what is left of a share of about one: of sellers that ask the same but for a fraction, no digit is
         yield from cell_findings("wrong-alternative", f"elsewhere, {cells['seller']}", told, cells, scale=1.0)
 
@@ -75,7 +77,23 @@ def _due(rows: Sequence[Any], scenario: Scenario, catalog: Catalog) -> Iterator[
             "offers": [offer for _, offer in costs],
             "missing": missing,
             "unjoined": sorted(unjoined),
+            "instead": sorted(_rentable(sellers, scenario, catalog)) if missing else [],
         }
+
+
+def _rentable(sellers: set[str], scenario: Scenario, catalog: Catalog) -> set[str]:
+    """Devices that a scenario allows and that these sellers rent out as it wants them rented."""
+    hardware = scenario.hardware
+    sellers = {name for name in sellers if hardware.kinds is None or catalog.providers[name].kind in hardware.kinds}
+    offered = [o for o in catalog.offers if o.provider in sellers and o.price_model in hardware.pricing]
+    found = {catalog.shapes[offer.shape].device for offer in offered if _counts(offer, scenario)}
+    return {name for name in found if _wanted(catalog.devices[name], scenario)}
+
+
+def _wanted(device: Device, scenario: Scenario) -> bool:
+    allowed, denied = scenario.hardware.allow, scenario.hardware.deny
+    fits = any(device_matches(device, pattern) for pattern in allowed)
+    return fits and not any(device_matches(device, pattern) for pattern in denied)
 
 
 def _seller_allowed(name: str, scenario: Scenario) -> bool:

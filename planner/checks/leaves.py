@@ -160,7 +160,7 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     ("single_kind", RECOMPUTED, "cost_usd:float dearer:float"),
     ("elsewhere.*", HELD, "seller:str"),
     ("elsewhere.*", RECOMPUTED, "here_microusd:int cost_microusd:int? cost_usd:float? dearer:float?"),
-    ("elsewhere.*", RECOMPUTED, "offers.*:str missing.*:str unjoined.*:str"),
+    ("elsewhere.*", RECOMPUTED, "offers.*:str missing.*:str unjoined.*:str instead.*:str"),
     ("named.*", RECOMPUTED, "place:str name:str used:bool"),
     ("named.*", TOLD, "text:str"),
     ("rejected.*", HELD, "devices:int columns:int offers_seen:int layouts_seen:int"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,6 +65,7 @@ def frailty(fleet: ServingFleet, devices: int, spot: Spot | None = None, shape_d
     return Frailty(alone, there, max(shape_devices // devices, 1))
 
 
+@lru_cache(maxsize=1 << 16)  # each level of load, place and change of it asks the same of the same few kinds
 def time_within_spares(replicas: int, spares: int, kind: Frailty) -> float:
     """Share of the time in which no more replicas are down than there are spares, all of them of one kind.
 

@@ -154,8 +154,10 @@ def _unmatched_regions(scenario: Scenario, catalog: Catalog) -> Iterator[Problem
 
 def _patterns(text: str, regions: Iterable[str]) -> str:
     """Patterns that the beginning of some regions may stand for, as "eu" does; "" for any other word."""
-    first = {region.partition("-")[0] for region in regions if "-" in region and region.startswith(text.lower())}
-    meant = [f'"{word}-*"' for word in sorted(first)][:MOST_PATTERNS]
+    begin = text.lower()
+    like = [region for region in regions if "-" in region and region.startswith(begin)]
+    first = {begin + "*" if "-" in text else region.partition("-")[0] + "-*" for region in like}  # us-east: not us-west
+    meant = [f'"{pattern}"' for pattern in sorted(first)][:MOST_PATTERNS]
     return f"write a region, or what several have in common: {' or '.join(meant)}" if meant and "*" not in text else ""
 
 

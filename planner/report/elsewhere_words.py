@@ -21,7 +21,7 @@ def elsewhere_lines(document: PlanDocument) -> Iterator[str]:
     if clouds:
         here = words.money(document, clouds[0]["here_microusd"])
         costs = "; ".join(_cost(document, one) for one in clouds)
-        lacking = next((one["seller"] for one in clouds if one["cost_microusd"] is None), "")
+        lacking = next((one["seller"] for one in clouds if one.get("instead")), "")
         best = f"; --set hardware.providers={lacking} finds the best there" if lacking else ""
         cheaper = any((one["dearer"] or 0) < 0 for one in clouds)
         less = " (prices alone: its own machines may take longer)" if cheaper else ""

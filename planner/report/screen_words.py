@@ -237,6 +237,9 @@ def _split(document: PlanDocument) -> Iterator[str]:
         yield f"{words.money(document, ahead)} of it committed"
     if copied := sum(copy["cost_microusd"] for copy in document.get("copies") or ()):  # no workload's line has them
         yield f"{words.money(document, copied)} of it copies of data"
+    after = sum(one["full_microusd"] - one["cost_microusd"] for one in _ahead_of_use(document) if one["prorated"])
+    if after > 0:  # whoever signs owes it, whatever counts here
+        yield f"{words.money(document, after)} more owed beyond the horizon"
 
 
 def sure_line(document: PlanDocument, elapsed_s: float | None) -> str:

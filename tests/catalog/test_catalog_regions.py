@@ -99,6 +99,17 @@ def test_a_place_that_holds_for_nothing_is_refused(top: dict[str, Any], of: str,
     assert near is None or f"did you mean {near}" in problem.hint
 
 
+def test_the_beginning_of_a_region_is_told_a_pattern_that_is_no_wider() -> None:
+    """Who wrote us-east was told "us-*", which lets the west in, too."""
+    names = ["us-east-1", "us-east4", "us-west-2"]
+    offers = [sold("north/one", 1.0, name) for name in names]
+    known = catalog([device()], [shape("north/one")], offers)
+    for text, pattern in (("us-east", '"us-east*"'), ("us-west-", '"us-west-*"')):
+        with pytest.raises(InputError) as caught:
+            api.solve(scenario([job()], hardware={"regions": [text], "allow": ["plain"]}), known)
+        assert caught.value.problems[0].hint.endswith(f": {pattern}")
+
+
 def test_places_of_the_scenario_itself_may_be_named() -> None:
     known = catalog([device()], [shape("north/one")], [sold("north/one", 1.0, "us-east-1")])
     mine = {"shape": "north/one", "region": "cage-7", "price_model": "block", "price": "$1/h", "term": "30 days"}

@@ -125,6 +125,16 @@ def test_nodes_on_demand_in_a_pool_are_not_committed() -> None:
     assert decided(document).endswith(f"Buy {count} contracts ahead.")
 
 
+def test_what_is_owed_beyond_the_horizon_is_told_where_only_a_part_of_a_fee_counts() -> None:
+    """Three years of a commitment, of which one counted, were shown as that one year: who signs owes three times it."""
+    document: Any = json.loads((Path(__file__).parents[1] / "report/samples/portfolio.json").read_text())
+    for contract in document["contracts"]:
+        contract.update(prorated=False, cost_microusd=contract["full_microusd"])
+    assert "beyond the horizon" not in render_first(document, "table", width=200)
+    document["contracts"][0].update(prorated=True, full_microusd=document["contracts"][0]["cost_microusd"] + 7_000_000)
+    assert "$7.00 more owed beyond the horizon" in render_first(document, "table", width=200)
+
+
 @pytest.mark.parametrize(("dearer", "told"), [(0.051, True), (0.3, False)])
 def test_a_fleet_on_a_zoo_is_told_what_one_kind_costs(dearer: float, told: bool) -> None:
     """Seven replicas stood on three kinds of devices at five places to save a twentieth, without a word."""

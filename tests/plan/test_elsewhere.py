@@ -67,9 +67,37 @@ def test_large_clouds_and_marketplaces_by_hand() -> None:
                                 "dearer": None, "offers": [], "missing": ["plain"]}  # fmt: skip
     first, second = elsewhere_lines(document)
     assert "aws $5.00 (+200 %); gcp $10.00 (+500 %); azure has no plain" in first
-    assert "--set hardware.providers=azure" in first
+    assert "--set" not in first
     assert "would save $0.67" in second
     assert "bazaar" in second
+
+
+def test_a_cloud_is_proposed_where_it_rents_out_something_that_is_allowed() -> None:
+    """Clouds that sell no TPU were proposed to who allows TPUs alone: nothing met every limit there."""
+    other = device("other")
+    known = world(sold("aws/p5", 3.0))
+    known = replace(
+        known,
+        devices={**known.devices, "other": other},
+        shapes={**known.shapes, "azure/nd": shape("azure/nd", device="other")},
+        offers=(*known.offers, replace(offer("azure/nd", 9.0), provenance=SEEN)),
+    )
+    asks: list[tuple[dict[str, Any], bool]] = [
+        ({}, True), ({"allow": ["plain"]}, False), ({"deny": ["other"]}, False),
+        ({"kinds": ["cloud"]}, False), ({"kinds": ["hyperscaler", "cloud"]}, True),
+    ]  # fmt: skip
+    for keys, proposed in asks:
+        document = solved(known, scenario([job(deadline="6000 s")], hardware=keys))
+        by_name = {row["seller"]: row for row in document["elsewhere"]}
+        assert by_name["azure"].get("instead", []) == (["other"] if proposed else []), keys
+        assert "instead" not in by_name["gcp"]
+        (line, *_) = elsewhere_lines(document)
+        assert ("--set hardware.providers=azure finds the best there" in line) == proposed
+        for forged in (["other", "plain"], ["plain"]):
+            by_name["azure"]["instead"] = forged
+            assert errors({**document, "sha256": digest_of(document)}, known)
+        del by_name["azure"]["instead"]  # as in plans that were saved before it was told
+        assert errors({**document, "sha256": digest_of(document)}, known) == []
 
 
 def test_a_cloud_that_is_excluded_is_not_held_out() -> None:

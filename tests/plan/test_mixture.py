@@ -137,7 +137,13 @@ def test_a_time_limit_while_rates_are_looked_for_leaves_a_plan_with_what_is_prov
     def solved(candidates: Candidates) -> Solution:
         return optimize(candidates.program)
 
+    first = solved(listed)
+    hoped = {int(listed.rows[column]) for column in np.flatnonzero(first.units) if listed.program.bounded[column]}
     ready, found = solve_within_targets(listed, solved, limit=Deadline.after(0.0))
+    assert hoped
+    table = ready.tables["chat"]
+    assert isinstance(table, ServingTable)
+    assert not any(table.bounded(row) for row in hoped)  # what was found is made exact: others may make no plan
     best = solve_within_targets(listed, solved)[1]
     assert (found.status, found.stopped_by, best.status) == ("feasible", "time-limit", "optimal")
     assert not ready.program.bounded.any()

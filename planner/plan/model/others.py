@@ -49,6 +49,8 @@ class Elsewhere(TypedDict):
     "devices that are not sold so there, to this number or with a known network"
     unjoined: NotRequired[list[str]]
     "those of them that are sold so there, in machines that cannot work together for want of a known network"
+    instead: NotRequired[list[str]]
+    "where some are missing: devices that the scenario allows, sold there on a price model that it allows"
 
 
 class Reason(TypedDict):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from planner.candidates.money import rental_microusd
-from planner.candidates.offers import is_suspect
+from planner.candidates.offers import allowed_devices, is_suspect
 from planner.candidates.search import Candidates
 from planner.candidates.sellers import MARKETPLACE, is_excluded, is_seller
 from planner.catalog.model import Catalog, Offer
@@ -106,7 +106,29 @@ def _at(
         "offers": [] if missing else [offer for _, offer in costs],
         "missing": missing,
         **({"unjoined": sorted(unjoined)} if unjoined else {}),  # type: ignore[typeddict-item]
+        **({"instead": instead} if missing and (instead := _instead(there, candidates)) else {}),  # type: ignore[typeddict-item]
     }
+
+
+def _instead(there: Callable[[Offer], bool], candidates: Candidates) -> list[str]:
+    """Devices of a seller that the scenario allows, on price models that it allows: without any, no plan is there."""
+    catalog, hardware = candidates.catalog, candidates.scenario.hardware
+    allowed = allowed_devices(hardware, catalog)
+    return sorted(
+        {
+            catalog.shapes[offer.shape].device
+            for offer in catalog.offers
+            if there(offer)
+            and offer.price_model in hardware.pricing
+            and allowed[catalog.shapes[offer.shape].device]
+            and _of_kind(offer, catalog, hardware)
+            and _usable(offer, hardware)
+        }
+    )
+
+
+def _of_kind(offer: Offer, catalog: Catalog, hardware: Hardware) -> bool:
+    return hardware.kinds is None or catalog.providers[offer.provider].kind in hardware.kinds
 
 
 def _cheapest(row: Allocation, offers: Sequence[Offer], candidates: Candidates) -> tuple[int, str] | None:
