@@ -23,7 +23,8 @@ tolerance are equal, so that criteria after the cost may decide between them.
 7. (serving) i and j have the same role and level, the same failure domain when the loss of a
    domain must be survived, and are both or neither on spot when a share on spot is limited;
 8. with a limited share on spot the rate of i, as that limit counts it, is at least that of j when
-   firm, at most when on spot; and i has units for all that any plan may use of i and j together.
+   firm, at most when on spot; and i serves every request whenever it runs (`_whole`), or has units for all
+   that any plan may use of i and j together.
 
 **Proof** (exchange). Take a best plan with u_j > 0 and put u_i + u_j units on i, none on j.
 *Rows*: no left side grows (1). *Demand*: training units still sum to the count; serving
@@ -34,7 +35,10 @@ add up (`splits_simply`) drop everything else of the task: i carries all. Otherw
 others stay: from its level on, in its role, i carries all that i can serve, which is all that
 j could (6), in every situation in which its domain is there; where it is lost nothing changes.
 *Situations* (7): i runs, and is lost, whenever j does; requests routed to j go to i, slices
-stay whole. *Share on spot* (8): its left side, sum (spot - share) rate u, does not grow.
+stay whole. *Share on spot* (8): its left side, sum (spot - share) rate u, does not grow. Where `alone_units`_i
+units take the place of u_i + u_j and i is firm, all others that run from its level on go too: the units below
+have a left side <= 0 by themselves, as at the level below, and firm units only lower it. Where i is on spot the
+others stay, and its rate is less than those of u_i + u_j were.
 *Criteria*: a linear sum changes by u_j times the difference
 of weights, so the sums become lexicographically smaller or stay equal (2), and the makespan
 does not grow (3). If a sum before the cost shrank, or the cost by more than the tolerance, the plan taken was
@@ -95,6 +99,7 @@ from numpy.typing import NDArray
 from planner.candidates.dominance import Numbers, Sheet, Touched, compressed, undominated
 from planner.candidates.program import (
     OPTIONAL,
+    WHOLE,
     IntArray,
     Program,
     Row,
@@ -182,10 +187,11 @@ def alone_units(program: Program, task: Task) -> IntArray:
     number of replicas; u = max over the levels of ceil(sum_b D_b / C_b + k / R), ceil(m / R).
     With u units, whatever else the plan has in its role and for its buckets may go, where the
     column runs; so more units never help. Where a share on spot is limited, firm units beyond
-    that can make room for others on spot that have to stay: those that serve other buckets, or
-    are there for when the column's own domain is lost; and units that supply a joint row can be
-    wanted for that alone. Then the bound is what is there, as it is for what is optional. Of a boxed
-    task that is so for the columns only that are wanted as suppliers (*Boxed tasks* above).
+    that can make room for others on spot that have to stay: those that serve other buckets
+    (`_whole` serves all), or are there for when the column's own domain is lost; and units that
+    supply a joint row can be wanted for that alone. Then the bound is what is there, as it is for
+    what is optional. Of a boxed task that is so for the columns only that are wanted as suppliers
+    (*Boxed tasks* above).
     """
     units = carrying_units(program, task)
     if task.kind == "training" or task.stop == task.first:
@@ -193,11 +199,26 @@ def alone_units(program: Program, task: Task) -> IntArray:
     there = np.asarray(program.max_units[task.first : task.stop], dtype=np.int64)
     many = task.survive_domain or len(task.demand_micro_per_s) > 1
     supplied = task.kind == "optional" or supplies(program, task)
-    if (supplied and not task.boxed) or (task.max_spot_share is not None and (many or supplied)):
+    shared = task.max_spot_share is not None
+    if supplied and (not task.boxed or shared):
         return there
     if task.boxed and (supplied or not splits_simply(program, task)):
         units = np.maximum(units, _units_beside_losses(program, task))
+    if shared and many:
+        return np.where(_whole(program, task), units, there)
     return np.where(_wanted_as_supplies(program, task), there, units) if supplied else units
+
+
+def _whole(program: Program, task: Task) -> NDArray[np.bool_]:
+    """Columns that serve every request there is, by themselves, whenever they run; none where a domain may be lost.
+
+    With a share on spot: where one carries its demand alone, all others that run from its level on may go. What runs
+    below it keeps its own share, and firm units beside it only lower it; of one on spot the units too many may go, and
+    all others stay.
+    """
+    part, asked = slice(task.first, task.stop), np.array(task.demands).max(axis=0) > 0
+    every = (program.capacity_micro_per_s[part, : len(asked)][:, asked] > 0).all(axis=1)
+    return np.asarray(every & (program.role[part] == WHOLE) & (not task.survive_domain))
 
 
 def carrying_units(program: Program, task: Task) -> IntArray:
@@ -355,7 +376,10 @@ def _enough(program: Program, task: Task) -> NDArray[np.bool_]:
     """Whether a column has the units to stand in for another; see 5. and 8. of the claim."""
     alone = alone_units(program, task)
     wanted = _wanted_as_supplies(program, task) if task.boxed else np.zeros(len(alone), dtype=bool)
-    more = int(alone.max()) if task.max_spot_share is not None and task.kind != "training" and len(alone) else 0
+    more: int | IntArray = 0
+    if task.max_spot_share is not None and task.kind != "training" and len(alone):
+        kept = supplies(program, task) or ~_whole(program, task)
+        more = np.where(kept, int(alone.max()), 0)
     return np.asarray((program.max_units[task.first : task.stop] >= alone + more) & ~wanted)
 
 

@@ -124,6 +124,7 @@ def replica_availability(
 
 
 _NEVER = -60.0  # logarithm of a probability that adds nothing to one
+_VALUES = 2**20  # that are looked at together
 
 
 @equation("EQ-SRV-34")
@@ -178,24 +179,32 @@ def share_of_time_within_spares(
     if (each <= 1).all():  # whichever is lost, it is one replica
         up, there = up * there, np.ones_like(there)
     nodes = np.ceil(count / each)
-    total = np.zeros(np.broadcast_shapes(count.shape, up.shape, spares.shape, there.shape, each.shape))
+    shape = np.broadcast_shapes(count.shape, up.shape, spares.shape, there.shape, each.shape)
+    total = np.zeros(shape)
     most = int(np.max(spares // each, initial=0)) if (there < 1).any() else 0
+    block = max(1, int(_VALUES // (max(total.size, 1) * (np.max(spares, initial=0) + 1))))
     with np.errstate(divide="ignore"):
         lost, log_exactly = np.log((1 - there) / there), nodes * np.log(there)  # of a node; that so many are gone
-        for gone in range(most + 1):
-            if (gone > nodes * (1 - there)).all() and (log_exactly < _NEVER).all():
+        for first in range(0, most + 1, block):
+            if (first > nodes * (1 - there)).all() and (log_exactly < _NEVER).all():
                 break  # ever less often from here on
-            left = np.maximum(count - each * gone, 0.0)
-            alone = _at_most(left, np.maximum(spares - each * gone, 0.0), up)
-            total = total + np.where(each * gone <= spares, np.exp(log_exactly) * alone, 0.0)
-            log_exactly = log_exactly + np.log(np.maximum(nodes - gone, 0.0) / (gone + 1)) + lost
+            gone = np.arange(first, min(first + block, most + 1))
+            steps = np.log(np.maximum(nodes[..., None] - gone, 0.0) / (gone + 1)) + lost[..., None]
+            so_many = np.concatenate(
+                [log_exactly[..., None], log_exactly[..., None] + np.cumsum(steps, axis=-1)], axis=-1
+            )
+            log_exactly = so_many[..., -1]
+            away = each[..., None] * gone
+            alone = _at_most(count[..., None] - away, spares[..., None] - away, up[..., None])
+            share = np.where(away <= spares[..., None], np.exp(so_many[..., :-1]) * alone, 0.0)
+            total = total + share.sum(axis=-1)
     return np.minimum(total, 1.0)
 
 
 def _at_most(count: FloatOrArray, most: FloatOrArray, up: FloatOrArray) -> FloatOrArray:
     """P[Binomial(count, 1 - up) <= most], by logarithms: up^count of many is less than any number."""
-    count, up = as_float(count), as_float(up)
-    most = np.minimum(most, count)
+    count, up = np.broadcast_arrays(np.maximum(as_float(count), 0.0), as_float(up))
+    most = np.clip(most, 0.0, count)
     down = np.arange(int(most.max(initial=0)) + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         steps = np.log(np.maximum(count[..., None] - down[:-1], 0.0) * ((1 - up) / up)[..., None] / down[1:])
