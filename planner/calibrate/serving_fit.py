@@ -2,8 +2,8 @@
 
 A constant is common to all engines and devices; an engine, its releases, a device family, its parts and the pair of
 engine and family move all work by a factor each, an engine and a family some of it by another. A campaign (publisher,
-release, model) has an offset for each kind of figure, a setup in it another, and ways of its own in two things that
-its rows do not state: how many clients send together, and how tokens crowd on experts.
+release, model) has an offset for each kind of figure, a setup in it another, and ways of its own in three things that
+its rows do not state: how many clients send together, how tokens crowd on experts, and what stands in front.
 """
 
 from __future__ import annotations
@@ -16,11 +16,27 @@ from numpy.typing import NDArray
 from planner.calibrate import linearised
 from planner.calibrate.linearised import Column, Effects, Name, Problem, grouping
 from planner.calibrate.mixed import Rows, Values, Variances
-from planner.calibrate.serving_priors import ESTIMATED, GROUPS, OFFSETS, OWN_PROMPTS, SERVERS, SERVING_PRIORS, UNFITTED
+from planner.calibrate.serving_priors import (
+    ESTIMATED,
+    GROUPS,
+    OFFSETS,
+    SERVERS,
+    SERVING_PRIORS,
+    UNFITTED,
+    WAYS_OF_A_CAMPAIGN,
+)
 from planner.carriers import dataclass
-from planner.estimate.serving_constants import MOVES, UNSTATED, ServingConstants, format_kind, sustained
+from planner.estimate.serving_constants import (
+    MOVES,
+    ONE_CARD,
+    UNSTATED,
+    ServingConstants,
+    card_of,
+    format_kind,
+    sustained,
+)
 from planner.validate.folds import weights_of
-from planner.validate.serving import METRICS, ServingBatch, layout_kind_of
+from planner.validate.serving import METRICS, ServingBatch, layout_kind_of, protocol_of
 from planner.validate.serving_entries import Entry
 from planner.validate.serving_points import Point
 
@@ -41,6 +57,9 @@ class Labels:
     pair: Sequence[str]
     format: Sequence[str]  # with its engine; "" for 16 bits
     layout: Sequence[str]  # "" inside one fast domain
+    mixture: Sequence[str]  # the pair, of a model with experts; "" for dense ones
+    card: Sequence[str]  # with its engine, of engines of one card; "" in servers
+    protocol: Sequence[str]  # of a contest, whose rows are tuned for it; "" for all others
     campaign: Sequence[str]
     setup: Sequence[Hashable]
     kind: Sequence[str]  # with " experts" where the model has some
@@ -140,14 +159,18 @@ def _labels(points: Sequence[Point], entries: Sequence[Entry]) -> Labels:
     campaigns = [" · ".join(map(str, point.campaign)) for point in points]
     formats = [format_kind(entry.weights, entry.device) for entry in entries]
     engines = [entry.engine or UNSTATED for entry in entries]
+    pairs = [f"{engine} on {entry.device.family}" for entry, engine in zip(entries, engines, strict=True)]
     return Labels(
         engine=engines,
         release=[f"{engine} {point.release}" for point, engine in zip(points, engines, strict=True)],
         family=[entry.device.family for entry in entries],
         part=[entry.device.id for entry in entries],
-        pair=[f"{engine} on {entry.device.family}" for entry, engine in zip(entries, engines, strict=True)],
+        pair=pairs,
         format=[f"{engine} {own}" if own else "" for engine, own in zip(engines, formats, strict=True)],
         layout=[layout_kind_of(entry) for entry in entries],
+        mixture=[pair if has else "" for pair, has in zip(pairs, experts, strict=True)],
+        card=[card_of(engine, entry.device) for entry, engine in zip(entries, engines, strict=True)],
+        protocol=[protocol_of(entry) for entry in entries],
         campaign=campaigns,
         setup=[
             (campaign, kind, entry.device.id, entry.weights, entry.split)
@@ -166,14 +189,16 @@ def columns_of(labels: Labels) -> list[Column]:
     everywhere, experts = np.ones(len(every), dtype=bool), labels.experts
     where = {
         "engine host": ~np.isin(labels.engine, SERVERS),
-        "engine prompt": np.isin(labels.engine, OWN_PROMPTS),
+        "engine prompt": np.isin(labels.engine, ONE_CARD),
+        "card prompt": np.array([kind == "prompt" for kind in labels.kind]),
         "engine burst": closed,
         "engine request": closed,
         "engine experts": experts,
         "burst": closed,
         "skew": experts,
+        "wait": closed,
     }
-    named = {"burst": labels.campaign, "skew": labels.campaign}
+    named = dict.fromkeys(WAYS_OF_A_CAMPAIGN, labels.campaign)
     for group, (move, _) in GROUPS.items():
         names = np.array(named.get(group) or getattr(labels, group.split()[0]))
         mine = where.get(group, everywhere) & (names != "")

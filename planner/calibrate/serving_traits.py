@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from planner.calibrate.linearised import BAND_NORMAL, TAIL_WIDTH, Effects
 from planner.calibrate.mixed import Index, Values
 from planner.calibrate.serving_fit import KINDS, Sample, deviation, problem_of
-from planner.calibrate.serving_priors import DISAGGREGATED, GROUPS, OFFSETS, SERVING_PRIORS, UNFITTED
+from planner.calibrate.serving_priors import (
+    DISAGGREGATED,
+    GROUPS,
+    OFFSETS,
+    SERVING_PRIORS,
+    UNFITTED,
+    WAYS_OF_A_CAMPAIGN,
+)
 from planner.carriers import dataclass
 from planner.catalog.model import Provenance, ServingCalibration, ServingSpread, ServingTrait
 from planner.catalog.serving_calibration import LEVELS, identity
@@ -175,7 +182,7 @@ def _spread(fitted: _Fitted, kind: str, tail: str) -> float:
     total = offsets.source[number] + offsets.model[number] + TAIL_WIDTH * offsets.scatter[number]
     mine = np.array([own == kind + tail for own in fitted.sample.labels.kind])
     if mine.any():
-        for group in ("release", "burst", "skew"):
+        for group in ("release", *WAYS_OF_A_CAMPAIGN):
             columns = _index(j for j, name in enumerate(fitted.names) if name[0] == group)
             felt = np.square(fitted.design[np.ix_(np.flatnonzero(mine), columns)]).sum(axis=1)
             total = total + deviation((group, "")) ** 2 * float(np.mean(felt))

@@ -14,8 +14,9 @@ from planner.catalog.training_calibration import all_numbers, constants_id, head
 SCHEMA = "catalog/serving/v2"
 LEVELS = {
     "engine": "engines", "family": "families", "part": "parts", "pair": "pairs", "format": "formats",
-    "layout": "layouts",
+    "layout": "layouts", "mixture": "mixtures", "protocol": "protocols", "card": "cards",
 }  # fmt: skip
+LATER = ("mixture", "protocol", "card")  # levels that files of before do not have: they say nothing of them
 SENSES = ("work", "first")
 KINDS = ("tpot", "ttft", "throughput")  # without which no fleet is sized
 FARTHEST = 100.0  # that a factor may be from 1
@@ -38,7 +39,7 @@ def read_serving(path: Path, problems: Problems) -> ServingCalibration | None:
             message = f"bands has no '{name}' with 'dense' and 'experts'"
             problems.add("missing-field", message, fields.node.place)
     for level in LEVELS:
-        if level not in unknown and len(problems) == before:
+        if level not in unknown and level not in LATER and len(problems) == before:
             problems.add("missing-field", f"unknown has no '{level}'", fields.node.place)
     fields.done()
     if len(problems) > before:
@@ -46,7 +47,7 @@ def read_serving(path: Path, problems: Problems) -> ServingCalibration | None:
     return ServingCalibration(
         common=common,
         traits=traits,
-        unknown=unknown,
+        unknown={level: dict.fromkeys(SENSES, 0.0) for level in LATER} | unknown,
         bands={name: {of: band for of, band in own.items() if band} for name, own in bands.items()},
         constants_id=identity(common, traits),
         provenance=Provenance(source=source, as_of=origin.as_of, status=origin.status),

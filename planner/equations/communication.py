@@ -263,7 +263,7 @@ def hierarchical_all_reduce_s(
     node_latency_s: FloatOrArray = 0,
     network_latency_s: FloatOrArray = 0,
 ) -> FloatOrArray:
-    """All-reduce over nodes: reduce-scatter inside, all-reduce of the parts across, all-gather inside.
+    """All-reduce over nodes: reduce-scatter inside, all-reduce of the parts across, all-gather inside, in a pipeline.
 
     Parameters
     ----------
@@ -280,11 +280,15 @@ def hierarchical_all_reduce_s(
 
     Notes
     -----
-    Eq. (1):  2 AG(n, G, W_node) + AR(n / G, N, W_nic)
+    Eq. (1):  AR(n, G, W_node) + AR(n / G, N, W_nic) - min( 2 n (G - 1) / (G W_node), 2 n (N - 1) / (G N W_nic) )
+
+    A message goes in chunks, one on the network while another is inside the node: what is moved on the faster of both
+    levels hides behind the slower, and latencies of both are waited for.
 
     References
     ----------
     [1] J. Austin et al., "How to Scale Your Model," 2025, chapter on GPUs: hierarchical collectives.
+    [2] NVIDIA NCCL, src/device/all_reduce.h: rings and trees over all ranks, chunk by chunk.
 
     Examples
     --------
@@ -292,10 +296,12 @@ def hierarchical_all_reduce_s(
     (0.0175, 0.0175)
     """
     n, g, outside = as_float(message_bytes), as_float(ranks_per_node), as_float(nodes)
-    inside_s = all_reduce_s(n, g, as_float(node_bandwidth_bytes_per_s), node_latency_s)
+    near, far = as_float(node_bandwidth_bytes_per_s), as_float(network_bandwidth_bytes_per_s)
+    inside_s = all_reduce_s(n, g, near, node_latency_s)
     with np.errstate(divide="ignore", invalid="ignore"):
-        across_s = all_reduce_s(n / g, outside, as_float(network_bandwidth_bytes_per_s), network_latency_s)
-    return inside_s + np.where(outside > 1, across_s, 0.0)
+        across_s = all_reduce_s(n / g, outside, far, network_latency_s)
+        hidden_s = np.minimum(ring_all_reduce_s(n, g, near), ring_all_reduce_s(n / g, outside, far))
+    return inside_s + np.where(outside > 1, across_s - hidden_s, 0.0)
 
 
 @equation("EQ-COM-12")

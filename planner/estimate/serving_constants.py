@@ -96,11 +96,12 @@ MOVES: Mapping[str, Mapping[str, float]] = MappingProxyType(
         "skew": {"routing_skew": 1},
     }
 )  # fmt: skip
-LEVELS = ("engine", "family", "part", "pair", "format", "layout")
+LEVELS = ("engine", "family", "part", "pair", "format", "layout", "mixture", "protocol", "card")
 # Kinds of figures that have bands; those of a first token, and those that are rates.
 FIRST, RATES = ("ttft", "first", "prompt"), ("throughput", "served", "timely", "pile", "single", "prompt")
 PLAIN = ("bf16", "fp16", "fp32")
 UNSTATED = "unstated"  # engine of rows that name none
+ONE_CARD = ("llama.cpp", "mlc-llm")  # engines of one card, whose kernels are not those of servers
 
 
 def sustained(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,6 +113,11 @@ def sustained(values: Mapping[str, Any]) -> dict[str, Any]:
         name: value if name not in MOST else value / (1 + (value / MOST[name]) ** _BEND) ** (1 / _BEND)
         for name, value in values.items()
     }
+
+
+def card_of(engine: str, device: Device) -> str:
+    """A card in an engine of `ONE_CARD`, whose kernels reach on each what they were written for; "" in servers."""
+    return f"{engine} on {device.id}" if engine in ONE_CARD else ""
 
 
 def format_kind(weights: str, device: Device) -> str:
@@ -235,7 +241,9 @@ class Calibrated:
         return trait is not None and bool(trait.factors or trait.rows)
 
 
-def serving_constants(catalog: Catalog, device: Device, engine: str, weights: str = "bf16") -> Calibrated:
+def serving_constants(
+    catalog: Catalog, device: Device, engine: str, weights: str = "bf16", *, experts: bool
+) -> Calibrated:
     """Common constants times the factors of an engine, a device's family and part, the pair of them and a format.
 
     Parameters
@@ -248,13 +256,15 @@ def serving_constants(catalog: Catalog, device: Device, engine: str, weights: st
         Its name; "" where none is stated.
     weights
         Format, a key of `serving_formats.FORMATS`.
+    experts
+        Whether the model has any: an engine may be made for them more or less than for dense models.
 
     Raises
     ------
     InputError
         The catalog has no constants of serving, or names one that the equations do not know.
     """
-    return calibrated(demanded(catalog), device, engine, weights)
+    return calibrated(demanded(catalog), device, engine, weights, experts=experts)
 
 
 # What no measurement covers, in words
@@ -285,7 +295,7 @@ def uncovered(catalog: Catalog, device: Device, engine: str, weights: str, layou
     InputError
         The catalog has no constants of serving.
     """
-    own = serving_constants(catalog, device, engine, weights)
+    own = serving_constants(catalog, device, engine, weights, experts=experts)
     named = {
         "pair": f"{own.engine} on {own.family}",
         "format": f"weights of {format_kind(weights, device)} in {own.engine}",
@@ -306,7 +316,9 @@ def demanded(catalog: Catalog) -> ServingCalibration:
     return catalog.serving
 
 
-def calibrated(found: ServingCalibration, device: Device, engine: str, weights: str) -> Calibrated:
+def calibrated(
+    found: ServingCalibration, device: Device, engine: str, weights: str, *, experts: bool, protocol: str = ""
+) -> Calibrated:
     """The same of a calibration that no catalog holds yet.
 
     Parameters
@@ -319,6 +331,10 @@ def calibrated(found: ServingCalibration, device: Device, engine: str, weights: 
         Its name; "" where none is stated.
     weights
         Format, a key of `serving_formats.FORMATS`.
+    experts
+        Whether the model has any.
+    protocol
+        By whose rules it was measured; "" in a plan: nobody tunes it for a contest.
 
     Raises
     ------
@@ -336,6 +352,9 @@ def calibrated(found: ServingCalibration, device: Device, engine: str, weights: 
         "part": device.id,
         "pair": f"{engine} on {device.family}",
         "format": f"{engine} {kind}" if kind else "",
+        "mixture": f"{engine} on {device.family}" if experts else "",
+        "protocol": protocol,
+        "card": card_of(engine, device),
     }
     own = {level: found.traits.get(level, {}).get(name) for level, name in names.items()}
     values = dict(found.common)

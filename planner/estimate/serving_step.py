@@ -17,7 +17,12 @@ from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
-from planner.equations.communication import all_to_all_s, point_to_point_s, ring_all_reduce_s
+from planner.equations.communication import (
+    all_to_all_s,
+    hierarchical_all_reduce_s,
+    point_to_point_s,
+    ring_all_reduce_s,
+)
 from planner.equations.kv_cache import kv_share_of_rank, resident_tokens
 from planner.equations.registry import FloatOrArray, as_float
 from planner.equations.serving import (
@@ -172,12 +177,10 @@ class _Group:
 
     def all_reduce_s(self, payload: FloatOrArray) -> NDArray[np.float64]:
         """All-reduce inside the fast domain; across domains each device reduces its part over its own link.  [s]"""
-        time = as_float(ring_all_reduce_s(payload, self.inside, self.link))
-        if self.across is not None:
-            domains = self.ranks / self.inside
-            part = as_float(ring_all_reduce_s(as_float(payload) / self.inside, domains, self.across))
-            time = time + np.where(domains > 1, part, 0.0)
-        return time
+        if self.across is None:
+            return as_float(ring_all_reduce_s(payload, self.inside, self.link))
+        domains = self.ranks / self.inside
+        return as_float(hierarchical_all_reduce_s(payload, self.inside, domains, self.link, self.across))
 
     def all_to_all_s(self, payload: FloatOrArray) -> NDArray[np.float64]:
         """All-to-all: what leaves the fast domain goes over each device's own link, while the rest goes inside.  [s]"""

@@ -97,7 +97,7 @@ def tier_on(fleet: ServingFleet, arch: Architecture, device: Device, catalog: Ca
         tag = "measured" if tier == "measured" else "uncalibrated"
         engine = fleet_engine(fleet) if tier == "analytic" else ""
         return ServingTier(tier=tier, engine=engine, family=device.family, constants=TEXTBOOK, tag=tag)
-    found = serving_constants(catalog, device, fleet_engine(fleet), fleet.weights)
+    found = serving_constants(catalog, device, fleet_engine(fleet), fleet.weights, experts=arch.is_moe)
     tpot, ttft, throughput = (
         found.band(kind, experts=arch.is_moe, layout=layout) for kind in ("tpot", "ttft", "throughput")
     )

@@ -44,6 +44,7 @@ class Stack:
     trained: Any = 1.0  # share of the parameters that is trained (LoRA: adapters)
     weight_gradients: Any = 1.0  # 0: frozen weights need none
     adapters: Any = 0.0  # 1: low-rank adapters beside every linear product
+    adapter_rank: Any = 0.0
     adapter_fused: Any = 0.0  # 1: their kernels read inputs and add outputs once
     dequantise_bytes: Any = 0.0  # read and written per frozen weight and pass to unpack it
     accumulation: Any = 1.0  # 0: the product of a weight gradient adds to the sum itself, behind its compute

@@ -172,6 +172,26 @@ def _linear(ctx: Context, layer: LayerWork) -> tuple[Values, Values]:
         forward = forward + there * product_s(ctx, rate, m, n, k)
         weights = product_s(ctx, rate, k, n, m) * gradients
         backward = backward + there * (product_s(ctx, rate, m, k, n) + weights)
+    if np.any(np.asarray(ctx.stack.adapters) > 0):
+        beside_f, beside_b = _adapter_products(ctx, layer)
+        forward, backward = forward + beside_f, backward + beside_b
+    return forward, backward
+
+
+def _adapter_products(ctx: Context, layer: LayerWork) -> tuple[Values, Values]:
+    """Down to the rank and up again beside each linear product, with the gradients of both; in 16 bits.
+
+    What they move is in `_adapters`, so that only their arithmetic counts here. A product of few columns is split along
+    its depth to fill the device: no waves.
+    """
+    forward = backward = NONE
+    m, r, rate = ctx.tokens, np.asarray(ctx.stack.adapter_rank, dtype=np.float64), ctx.flop_per_s
+    for n, k in _matrices(ctx, layer):
+        there = np.where((np.asarray(n) > 0) & (np.asarray(k) > 0) & (r > 0), ctx.stack.adapters, 0.0)
+        down, up = eq.matrix_product_s(m, r, k, rate), eq.matrix_product_s(m, n, r, rate)
+        gradients = eq.matrix_product_s(m, r, n, rate) + eq.matrix_product_s(m, k, r, rate)
+        gradients = gradients + eq.matrix_product_s(r, n, m, rate) + eq.matrix_product_s(k, r, m, rate)
+        forward, backward = forward + there * (down + up), backward + there * gradients
     return forward, backward
 
 

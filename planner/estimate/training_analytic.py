@@ -247,6 +247,7 @@ def _adapters(arch: Architecture, spec: TrainingSpec, framework: str) -> dict[st
         "trained": trained_parameters(arch, spec) / arch.parameters,
         "weight_gradients": 0.0,
         "adapters": 1.0,
+        "adapter_rank": float(spec.lora_rank),
         "adapter_fused": float(framework != "hf"),
         "dequantise_bytes": NF4_BYTES if spec.lora_base == "nf4" else 0.0,
         "gather_bytes": LORA_GATHER_BYTES[spec.lora_base],

@@ -214,6 +214,7 @@ def _trained(row: MeasuredRow) -> dict[str, float]:
         "trained": adapter_parameters(arch, _ADAPTER_RANK) / arch.parameters,
         "weight_gradients": 0.0,
         "adapters": _BRIDGE_ADAPTERS if "megatron" in framework_of(row).name else 1.0,
+        "adapter_rank": float(_ADAPTER_RANK),
         "adapter_fused": float(fused_kernels(row) or row.compiled == 1 or "megatron" in framework_of(row).name),
         "dequantise_bytes": NF4_BYTES if four_bits else 0.0,
         "gather_bytes": LORA_GATHER_BYTES["nf4" if four_bits else "bf16"],

@@ -270,12 +270,18 @@ def predict_serving(rows: Sequence[ServingRow], catalog: Catalog) -> list[Servin
 
 def calibrated_entries(found: ServingCalibration, entries: Sequence[Entry]) -> list[Calibrated]:
     """Constants and bands of every entry."""
-    known: dict[tuple[str, str, str], Calibrated] = {}
-    for entry in entries:
-        key = (entry.device.id, entry.engine, entry.weights)
+    known: dict[tuple[str, str, str, bool, str], Calibrated] = {}
+    keys = [(e.device.id, e.engine, e.weights, e.arch.is_moe, protocol_of(e)) for e in entries]
+    for (_, engine, weights, experts, protocol), entry in zip(keys, entries, strict=True):
+        key = entry.device.id, engine, weights, experts, protocol
         if key not in known:
-            known[key] = calibrated(found, entry.device, entry.engine, entry.weights)
-    return [known[entry.device.id, entry.engine, entry.weights] for entry in entries]
+            known[key] = calibrated(found, entry.device, engine, weights, experts=experts, protocol=protocol)
+    return [known[key] for key in keys]
+
+
+def protocol_of(entry: Entry) -> str:
+    """The contest that an entry's row is of: its rows are tuned for it, and plans are not."""
+    return "mlperf" if entry.load.kind == "mlperf" else ""
 
 
 def side_by_side(each: Sequence[Calibrated]) -> ServingConstants:

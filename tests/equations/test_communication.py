@@ -48,10 +48,17 @@ def test_a_gather_starts_once_for_each_rank_but_its_own() -> None:
     assert no_bytes == pytest.approx(7 * 1e-5 + 3 * 1e-3)
 
 
-def test_hierarchy_reduces_before_it_leaves_the_node() -> None:
-    """8 ranks a node, 4 nodes: the network carries an eighth of the message per device."""
-    inside, across = com.all_reduce_s(N, 8, W), com.all_reduce_s(N / 8, 4, W / 10)
-    assert com.hierarchical_all_reduce_s(N, 8, 4, W, W / 10) == pytest.approx(inside + across)
+@pytest.mark.parametrize("slower", [2, 10])
+def test_hierarchy_reduces_before_it_leaves_the_node_and_goes_on_while_it_does(slower: int) -> None:
+    """8 ranks a node, 4 nodes: the network carries an eighth of the message per device, beside what is inside."""
+    inside, across = com.all_reduce_s(N, 8, W), com.all_reduce_s(N / 8, 4, W / slower)
+    assert com.hierarchical_all_reduce_s(N, 8, 4, W, W / slower) == pytest.approx(max(inside, across))
+
+
+def test_a_small_message_waits_for_both_levels() -> None:
+    """Without bytes nothing hides: the starts inside the node and those between nodes add up."""
+    starts = com.all_reduce_s(0.0, 8, W, 1e-5) + com.all_reduce_s(0.0, 4, W, 1e-3)
+    assert com.hierarchical_all_reduce_s(0.0, 8, 4, W, W, 1e-5, 1e-3) == pytest.approx(starts)
 
 
 def test_torus_is_bound_by_hops_for_small_arrays() -> None:

@@ -212,6 +212,14 @@ def test_frozen_weights_that_are_packed_take_longer_than_plain_ones() -> None:
     assert training_time(arch, packed, layout, MACHINE).total > training_time(arch, spec, layout, MACHINE).total
 
 
+def test_adapters_of_a_higher_rank_take_longer() -> None:
+    """Down to the rank and up again is arithmetic beside every product: rank 256 on a width of 4,096 is no trifle."""
+    arch, layout = load_model("llama-3.1-8b"), Layout(**ONE)
+    spec = TrainingSpec(tokens=1e9, sequence_length=8192, tier="analytic")
+    low, high = (float(training_time(arch, replace(spec, lora_rank=rank), layout, MACHINE).total) for rank in (16, 256))
+    assert 1.03 < high / low < 1.25
+
+
 def test_steps_of_a_run_add_up() -> None:
     arch, layout = load_model("llama-3.1-8b"), Layout(**ONE)
     spec = TrainingSpec(tokens=512 * 8192 * 10, sequence_length=8192, tier="analytic")
