@@ -44,7 +44,6 @@ LATER = 4 / 3  # times a deadline
 LOOSER = (1.25, 1.5, 2.0)  # times a target
 LEAST_OF_WEIGHTS = 0.1  # of the cost: what weights of 8 bits save at least
 LEAST_OF_TARGET = 0.1  # of the cost: what a looser target saves at least
-UNTRIED = "more advice: -v"
 _DAY_S = 86_400
 
 

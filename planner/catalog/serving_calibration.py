@@ -33,6 +33,7 @@ def read_serving(path: Path, problems: Problems) -> ServingCalibration | None:
     common = numbers(fields, "common", required=True, least=0.0, most=1e6)
     unknown = {item.what: _senses(item) for item in listed(fields, "unknown", required=True)}
     traits = {level: {item.what: _trait(item) for item in listed(fields, key)} for level, key in LEVELS.items()}
+    traits = {level: own for level, own in traits.items() if own or level not in LATER}
     bands = {item.what: _spreads(item) for item in listed(fields, "bands", required=True)}
     for name in KINDS:
         if set(bands.get(name, {})) != {"dense", "experts"} and len(problems) == before:
@@ -47,7 +48,7 @@ def read_serving(path: Path, problems: Problems) -> ServingCalibration | None:
     return ServingCalibration(
         common=common,
         traits=traits,
-        unknown={level: dict.fromkeys(SENSES, 0.0) for level in LATER} | unknown,
+        unknown=unknown,
         bands={name: {of: band for of, band in own.items() if band} for name, own in bands.items()},
         constants_id=identity(common, traits),
         provenance=Provenance(source=source, as_of=origin.as_of, status=origin.status),

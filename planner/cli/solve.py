@@ -116,7 +116,8 @@ def _others(best: int, within: str | None, previous: str | None, move_cost: str 
 
 def _advice(frame: Frame, session: Any, plan: Any) -> list[tuple[str, ...]]:
     """What would save money, with the command, and that more was left untried; Ctrl-C leaves it out."""
-    from planner.api.advising import UNTRIED, advice, command
+    from planner.api.advising import advice, command
+    from planner.report.blocks import MORE_ADVICE
     from planner.report.commands import asking
 
     try:
@@ -126,7 +127,7 @@ def _advice(frame: Frame, session: Any, plan: Any) -> list[tuple[str, ...]]:
         frame.say("stopped looking for savings")
         return []
     told: list[tuple[str, ...]] = [(sentence, command(asking(plan.document), setting)) for sentence, setting in found]
-    return [*told, (UNTRIED,)] if untried and not frame.verbose else told
+    return [*told, MORE_ADVICE] if untried and not frame.verbose else told
 
 
 def _sections(show: str | None, output: Form) -> tuple[str, ...]:

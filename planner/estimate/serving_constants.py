@@ -184,7 +184,8 @@ class Calibrated:
         for level, name in {**self.names, "layout": layout}.items():
             if name:
                 trait = self.found.traits.get(level, {}).get(name)
-                left_open, new = trait.spread[sense] if trait else 0.0, self.found.unknown[level][sense]
+                left_open = trait.spread[sense] if trait else 0.0
+                new = self.found.unknown.get(level, {}).get(sense, 0.0)  # a file of before has fewer levels
                 unseen = trait is None or (level == "pair" and not self.met(experts=experts))
                 total += (max(left_open, new) if unseen else left_open) ** 2
         return float(np.sqrt(total))

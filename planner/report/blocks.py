@@ -136,6 +136,7 @@ class Said:
 
 
 Advice: TypeAlias = tuple[str, ...]  # what would save how much, and the command that does it
+MORE_ADVICE: Advice = ("more advice: -v",)  # there is some that was not tried or has no room
 Block: TypeAlias = Headline | Lines | Items | Grid | Timeline | Cards | Said
 
 

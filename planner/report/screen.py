@@ -15,7 +15,7 @@ from planner.report import plan_words as words
 from planner.report import screen_words as said
 from planner.report import serving_words as serving
 from planner.report import text
-from planner.report.blocks import Advice, Block, Cards, Lines, Said
+from planner.report.blocks import MORE_ADVICE, Advice, Block, Cards, Lines, Said
 from planner.report.commands import asking, next_steps
 from planner.report.others_view import others_blocks
 from planner.report.plan_view import plan_title
@@ -32,8 +32,9 @@ WIDTH = 80
 _IN_FULL = 4  # workloads with lines of their own
 _SHOWN_WARNINGS, _SHOWN_WAYS, _SHOWN_DETAILS = 3, 3, 2
 _FEW = 2  # workloads, of which all lines are shown before a third warning is
-_LESS_AND_LESS_OF_FEW = ((2, 3), (2, 2), (2, 1))  # lines of a workload and warnings, where there is no room for more
-_LESS_AND_LESS = ((2, 3), (1, 3), (1, 2), (1, 1))
+# lines of a workload, warnings and pieces of advice, where there is no room for more
+_LESS_AND_LESS_OF_FEW = ((2, 3, 9), (2, 2, 9), (2, 1, 9), (2, 1, 1))
+_LESS_AND_LESS = ((2, 3, 9), (1, 3, 9), (1, 2, 9), (1, 1, 9), (1, 1, 1))
 _IN_THE_WAY = ("--set '", " positions of ", "did you mean ", " counts, ", " cases of the uncertainty")  # of warnings
 _LOADS = re.compile(r"serving\[\d+\]\.(qpm|requests|users)")
 
@@ -126,9 +127,10 @@ def render_screen(
     most = MOST_LINES + max(0, len(document["workloads"]) - _IN_FULL)
     drawn = ""
     few = sum(bool(rows_of(workload)) for workload in document["workloads"]) <= _FEW
-    for lines, warnings in _LESS_AND_LESS_OF_FEW if few else _LESS_AND_LESS:  # warnings that are left out are counted
-        told: dict[str, Any] = {"saved": saved, "launch": launch, "elapsed_s": elapsed_s, "advice": advice}
-        blocks = screen_blocks(document, **told, warnings=warnings, lines=lines)
+    told: dict[str, Any] = {"saved": saved, "launch": launch, "elapsed_s": elapsed_s}
+    for lines, warnings, pieces in _LESS_AND_LESS_OF_FEW if few else _LESS_AND_LESS:  # what is left out is counted
+        kept = advice if len(advice) <= pieces else [*advice[:pieces], MORE_ADVICE]
+        blocks = screen_blocks(document, **told, advice=kept, warnings=warnings, lines=lines)
         drawn = text.draw(blocks, width=min(width, WIDTH), style=text.Style(colour))
         if drawn.count("\n") <= most:
             break

@@ -12,13 +12,14 @@ import pytest
 from planner.calibrate import serving_fit
 from planner.calibrate.serving import FOLDS, ServingHeldOut, calibrate_serving, hold_out, sample_of
 from planner.calibrate.serving_fit import fit_serving
-from planner.calibrate.serving_priors import GROUPS, OFFSETS, OWN_PROMPTS
+from planner.calibrate.serving_priors import GROUPS, OFFSETS
 from planner.calibrate.serving_traits import calibration_of
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.catalog.reading import Problems
 from planner.catalog.serving_calibration import read_serving
 from planner.errors import InputError
+from planner.estimate.serving_constants import ONE_CARD
 from planner.validate.serving_points import Point
 from planner.validate.serving_rows import SHIPPED_SERVING, ServingRow, shipped_serving_rows
 from tests.tiers import cases
@@ -182,7 +183,7 @@ def test_the_file_is_what_the_catalog_reads(rows: list[ServingRow], catalog: Cat
     assert read.common == pytest.approx(dict(found.found.common), rel=1e-4)
     assert set(read.bands) == set(OFFSETS)
     for level, traits in found.found.traits.items():
-        assert set(read.traits[level]) == set(traits)
+        assert set(read.traits.get(level, {})) == set(traits)
         for name, trait in traits.items():
             assert read.traits[level][name].factors == pytest.approx(dict(trait.factors), rel=1e-4)
             assert read.traits[level][name].rows == trait.rows
@@ -210,4 +211,4 @@ def test_nothing_is_expected_of_one_engine_or_device_and_not_of_another() -> Non
     """Every factor begins at one: what an engine is known for is learnt from rows, inside the fold."""
     engines = {"vllm", "sglang", "trt", "fastertransformer", "neuron", "hopper", "ampere", "blackwell"}
     assert not engines & {word for group in GROUPS for word in group.split()}
-    assert OWN_PROMPTS == ("llama.cpp", "mlc-llm")
+    assert ONE_CARD == ("llama.cpp", "mlc-llm")

@@ -62,7 +62,7 @@ def test_columns_are_told_as_they_were_listed(tmp_path: Path) -> None:
     table, question = found.tables["chat"], found.questions["chat"]
     assert isinstance(table, ServingTable)
     assert isinstance(question, ServingQuestion)
-    changed = with_tables(found, {"chat": table.exactly(question, np.flatnonzero(table.open_rows)[:60].tolist())}, {})
+    changed = with_tables(found, {"chat": table.exactly(question, np.flatnonzero(table.open_rows)[:120].tolist())}, {})
     assert changed.whole.column_count < found.whole.column_count
     assert changed.columns_before == found.columns_before
 

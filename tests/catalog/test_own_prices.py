@@ -336,7 +336,7 @@ def test_a_quote_in_a_known_region_is_in_its_country(catalog: Catalog, tmp_path:
     found = offers_of(priced(catalog, tmp_path, head + rows))
     mine = found["aws:mine:p5.48xlarge:commitment_1y"]
     assert (mine.shape, mine.country, found["aws:far:p5.48xlarge:on_demand"].country) == ("aws/p5.48xlarge", "US", "")
-    fleet = {"name": "chat", "model": "llama-3.1-8b", "weights": "fp8", "qpm": 3000, "input_tokens": 500,
+    fleet = {"name": "chat", "model": "llama-3.1-8b", "weights": "fp8", "qpm": 9000, "input_tokens": 500,
              "output_tokens": 200}  # fmt: skip
     hardware = {"allow": ["h100-sxm-80gb"], "providers": ["aws"], "regions": ["us"]}
     hardware["pricing"] = ["on_demand", "commitment_1y"]

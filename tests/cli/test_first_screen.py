@@ -139,9 +139,9 @@ def test_what_is_owed_beyond_the_horizon_is_told_where_only_a_part_of_a_fee_coun
 def test_a_fleet_on_a_zoo_is_told_what_one_kind_costs(dearer: float, told: bool) -> None:
     """Seven replicas stood on three kinds of devices at five places to save a twentieth, without a word."""
     document: Any = json.loads(json.dumps(plan_named("users")))
-    assert len({row["device"] for row in document["workloads"][0]["allocations"]}) == 2
+    document["workloads"][0]["allocations"].append({**document["workloads"][0]["allocations"][0], "device": "l4"})
     cost = document["summary"]["cost_microusd"]
-    document["single_kind"] |= {"dearer": dearer, "cost_microusd": round(cost * (1 + dearer))}
+    document["single_kind"] = {"device": "l40s", "dearer": dearer, "cost_microusd": round(cost * (1 + dearer))}
     alone = f"${round(cost * (1 + dearer)) / 1e6:,.0f}"
     said = f"! assistant: on several kinds of devices; L40S alone costs {alone} (+5.1 %): --set"
     assert (said in " ".join(render_first(document, "table").split())) is told
@@ -277,7 +277,7 @@ def test_a_job_that_says_hours_is_advised_a_deadline(run: Run) -> None:
 
 def test_markdown_has_the_same_order(run: Run, tmp_path: Path) -> None:
     short = run("solve", "gpt2-xl", "-o", "md").out
-    assert short.index("251") < short.index("**gpt2-xl**") < short.index("plan solve")
+    assert short.index("252") < short.index("**gpt2-xl**") < short.index("plan solve")
     assert "Not considered" not in short
     assert "Not considered" in run("solve", "gpt2-xl", "-o", "md", "-v").out
 
@@ -309,20 +309,20 @@ def test_a_place_of_data_that_is_misspelt_is_told_where_nothing_fits(run: Run, t
 
 
 @pytest.mark.parametrize(
-    ("price", "said"),
+    ("price", "qpm", "said"),
     [
-        ("$1/h", "used: 2 of 3 for chat; the others are not needed"),
-        ("$9/h", "used: 1 of 3 for chat; more of them would not lower the cost"),
+        ("$1/h", 400, "used: 2 of 3 for chat; the others are not needed"),
+        ("$9/h", 700, "used: 2 of 3 for chat; more of them would not lower the cost"),
     ],
 )
 def test_what_is_owned_and_used_in_part_says_why_the_rest_is_idle(
-    run: Run, tmp_path: Path, price: str, said: str
+    run: Run, tmp_path: Path, price: str, qpm: int, said: str
 ) -> None:
     """One of three machines was in use beside rented ones, and only -v told of the two."""
     text = (
         "schema: plan/v1\nname: part\n"
         f"hardware: {{owned: [{{shape: dgx-h100, count: 3, price: {price}}}], allow: [a100-*]}}\n"
-        "serving: [{name: chat, model: llama-3.1-70b, qpm: 300, input_tokens: 1000, output_tokens: 300,"
+        f"serving: [{{name: chat, model: llama-3.1-70b, qpm: {qpm}, input_tokens: 1000, output_tokens: 300,"
         " slo: {ttft_p95: 2 s}}]\n"
     )
     (tmp_path / "part.yaml").write_text(text)
@@ -339,11 +339,11 @@ def test_fleets_are_advised_looser_targets_and_told_what_the_error_band_costs(
         "schema: plan/v1\nname: tight\nhardware: {allow: [h100-sxm-80gb]}\nserving:\n"
         "  - {name: rag, model: llama-3.1-70b, weights: fp8, kv_cache: fp8, qpm: 30,"
         " input_tokens: {mean: 12000, p95: 30000},"
-        " output_tokens: 400, slo: {ttft_p95: 4 s, tpot_p95: 50 ms}, prefix_cached: 20 %}\n"
+        " output_tokens: 400, slo: {ttft_p95: 3 s, tpot_p95: 50 ms}, prefix_cached: 20 %}\n"
     )
     screen = run("solve", "tight.yaml").out
-    assert "! rag: most of its 32 replicas are there for the error of the prediction" in " ".join(screen.split())
-    said = re.search(r"> rag: ttft_p95 of 5 s instead of 4 s would save (\$[\d,]+) \(\d+ %\)\n  (plan .*)\n", screen)
+    assert "! rag: most of its 27 replicas are there for the error of the prediction" in " ".join(screen.split())
+    said = re.search(r"> rag: ttft_p95 of 3.75 s instead of 3 s would save (\$[\d,]+) \(\d+ %\)\n  (plan .*)\n", screen)
     assert said is not None
     assert screen.count("\n> rag: ttft_p95") == 1  # the first that saves a tenth
     cost = json.loads(run("solve", "tight.yaml", "-o", "json").out)["summary"]["cost_usd"]
@@ -405,12 +405,12 @@ def test_fleets_of_years_are_advised_commitments(
     (tmp_path / "long.yaml").write_text(
         "schema: plan/v1\nname: long\nhorizon: 36 months\n"
         "hardware: {allow: [h100-sxm-80gb], providers: [aws]}\nserving:\n"
-        "  - {name: chat, model: llama-3.1-8b, weights: fp8, qpm: 4500, input_tokens: 1000, output_tokens: 300}\n"
+        "  - {name: chat, model: llama-3.1-8b, weights: fp8, qpm: 9000, input_tokens: 1000, output_tokens: 300}\n"
     )
     screen = run("solve", "long.yaml", "--set", setting).out
     assert ("nodes committed" in screen) == bool(told)
     if told:
-        said = re.search(rf"> {told} (\$[\d,]+) \(47 %\)\n  (plan (?:.|\\\n)*?)\n\n", screen)
+        said = re.search(rf"> {told} (\$[\d,]+) \(48 %\)\n  (plan (?:.|\\\n)*?)\n\n", screen)
         assert said is not None
         there = shlex.split(said[2].replace("\\\n", ""))[1:]
         now, then = (json.loads(run(*asked, "-o", "json").out) for asked in (("solve", "long.yaml"), there))
@@ -471,7 +471,7 @@ def test_busy_fleets_are_told_what_the_error_band_costs(
         "  - {name: agents, model: llama-3.1-70b, qpm: 30, input_tokens: 100000, output_tokens: 1000,"
         " prefix_cached: 80 %, slo: {ttft_p95: 10 s, tpot_p95: 50 ms}}\n"
     )
-    assert "! agents: many of its 9 replicas are there for the error" in " ".join(run("solve", "long.yaml").out.split())
+    assert "! agents: many of its 6 replicas are there for the error" in " ".join(run("solve", "long.yaml").out.split())
     screen = " ".join(run("solve", "long.yaml", "-v").out.split())
     said = re.search(r"> agents: targets held at p50 of the errors, [a-z ,]+ would save (\$[\d,]+) \(\d+ %\)", screen)
     assert said is not None
@@ -537,7 +537,7 @@ def test_what_may_be_taken_away_is_called_spot() -> None:
     for workload in document["workloads"]:
         for row in workload["allocations"]:
             row["price_model"] = "spot"
-    assert " spot  $" in render_first(document, "table")
+    assert re.search(r" spot +\$", render_first(document, "table"))
 
 
 def test_what_is_run_in_turn_says_for_whom_and_on_how_many_devices_at_most() -> None:
@@ -565,7 +565,7 @@ def test_pools_are_told_apart_and_each_target_where_it_is_kept_worst() -> None:
     assert "a token" in kept
     for place, row in enumerate(rows):
         row["role"], row["layout"] = "whole", {"tp": 1 + place, "dp": 1, "pp": 1, "ep": 1, "cp": 1}
-    assert re.search(r"· \d of one device each, \d with tensor parallel 2( and 2 more)? ·", details(fleet)[0])
+    assert re.search(r"· \d of one device each, \d with tensor parallel 2( and \d more)? ·", details(fleet)[0])
     for row in rows:
         row["layout"] = rows[0]["layout"]
     assert "replicas · one device each ·" in details(fleet)[0]

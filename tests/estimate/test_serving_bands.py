@@ -91,8 +91,11 @@ def test_a_file_of_before_says_nothing_of_levels_that_came_later(tmp_path: Path)
     read = read_serving(path, problems)
     assert read is not None
     assert not problems
-    assert read.traits["mixture"] == {}
-    assert read.unknown["mixture"] == {"work": 0.0, "first": 0.0}
+    assert "mixture" not in read.traits
+    device = load_catalog().devices["h100-sxm-80gb"]
+    dense, mixed = (calibrated(read, device, "vllm", "bf16", experts=experts) for experts in (False, True))
+    assert mixed.constants == dense.constants
+    assert mixed.deviation("tpot", experts=True) == dense.deviation("tpot", experts=True)
 
 
 @pytest.mark.parametrize("kind", ["tpot", "ttft", "throughput"])

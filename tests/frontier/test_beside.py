@@ -61,7 +61,7 @@ def test_the_same_bytes_in_any_order(asked: dict[str, Any], monkeypatch: pytest.
     monkeypatch.setattr(frontiers, "Processes", Shuffled)
     monkeypatch.setattr(Shuffled, "asked", 0)
     several = 0
-    for seed in range(31, 31 + cases(2, 8)):
+    for seed in range(27, 27 + cases(2, 8)):
         scenario, catalog = random_world(seed, apart=seed % 2 == 0)
         serial = api.frontier(scenario, catalog, **asked)
         journal = tmp_path / f"{seed}.jsonl"

@@ -485,11 +485,11 @@ def test_a_budget_that_only_other_mixes_keep_is_kept(tmp_path: Path, monkeypatch
 
     def found(_: object, solution: Solution, **more: object) -> dict[str, Any]:
         looked.append(solution.cost_microusd)
-        return {"chat": ((0.125, 1.0), (0.6875, 1.0), (1.0, 0.125))}
+        return {"chat": ((0.75, 1.0), (1.0, 0.125))}
 
     monkeypatch.setattr(sessions, "better_mixes", found)
     for limits, cost in (("{budget: $4000}", 3_962_440_000), ("{budget: $3000}", None)):
-        path = classes(tmp_path, allow="[h100-sxm-80gb, l40s]", limits=limits, requests="6 /s")
+        path = classes(tmp_path, allow="[h100-sxm-80gb, l40s]", limits=limits, requests="7.4 /s")
         document: Any = api.solve(load_scenario(path), few_devices()).document
         assert (document["status"] == "optimal") == (cost is not None)
         assert cost is None or document["summary"]["cost_microusd"] == cost
@@ -647,7 +647,7 @@ def test_why_not_begins_with_what_fits_and_is_too_slow() -> None:
     """A pipeline that nobody asked for was told first, of cards that miss the latency target."""
     voice = {"name": "voice", "model": "llama-3.1-8b", "qpm": 900, "input_tokens": 600, "output_tokens": 60}
     asked = scenario(
-        [], [voice | {"slo": {"ttft_p95": "150 ms"}}], hardware={"allow": ["b200-sxm"]}, estimator="analytic"
+        [], [voice | {"slo": {"ttft_p95": "100 ms"}}], hardware={"allow": ["b200-sxm"]}, estimator="analytic"
     )
     (entry,) = api.why_not(asked, "l40s")
     told = [miss.partition(":")[0] for miss in entry["misses"]]
