@@ -22,6 +22,7 @@ from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
+from planner.catalog.regions import region_matches
 from planner.estimate.given import given_offers
 from planner.estimate.recall import Recall
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
@@ -207,7 +208,11 @@ def in_turn(fresh: Fresh, around: Around, market: Catalog, patience: Patience) -
 
 
 def _lasting(fleet: ServingFleet, sites: Sequence[Site], ledger: Ledger) -> list[Site]:
-    """Where a fleet can stay: nothing that is queued for, and spot only where it may be used."""
+    """Where a fleet can stay: in its regions, nothing that is queued for, and spot only where it may be used."""
+    there = [any(region_matches(site.offer, pattern) for pattern in fleet.regions) for site in sites]
+    away = [site for site, inside in zip(sites, there, strict=True) if not inside]
+    sites = [site for site, inside in zip(sites, there, strict=True) if inside]
+    ledger.drop("place", "offers", len(away), on=names_on(away))
     queued = [site for site in sites if site.offer.price_model == "flex"]
     taken = [site for site in sites if site.spot and not fleet.max_spot_share]
     ledger.drop("flex", "offers", len(queued), on=names_on(queued))

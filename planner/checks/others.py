@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from planner.catalog.load import device_matches, find_shape
 from planner.catalog.model import Band, Catalog
-from planner.checks.allocation import AllocationCheck
+from planner.checks.allocation import AllocationCheck, in_its_regions
 from planner.checks.exact import exact_cost, exact_rental
 from planner.checks.facts import OfferFacts, facts_of_offer, facts_of_row
 from planner.checks.findings import Finding, cell_findings, proven_microusd
@@ -68,6 +68,8 @@ def alternative_findings(
         yield from cell_findings("wrong-alternative", asked.name, one, cells)
         if facts.owned is None and not check.allowed(facts.offer, facts.device):
             yield Finding("not-allowed", f"{asked.name}: the scenario does not allow {one['offer']}")
+        if isinstance(asked, ServingFleet) and not in_its_regions(asked, facts.offer):
+            yield Finding("not-allowed", f"{asked.name}: {one['offer']} is in none of its regions")
         if isinstance(asked, TrainingJob):
             yield from _training(check, asked, cast("TrainingAlternative", one), facts, stated["allocations"])
         else:

@@ -39,6 +39,7 @@ SAID = {  # of offers that the scenario itself leaves out
     "recalled-price": "its prices are from memory (hardware.allow_recalled)",
     "price-model": "sold on other price models than hardware.pricing",
     "region": "not in hardware.regions",
+    "place": "not in the regions of the fleet",
     "suspect-price": "its prices look wrong (--allow-suspect)",
     "flex": "one queues for it, and a fleet cannot wait",
     "spot": "no fleet stands on spot that has no max_spot_share",

@@ -189,6 +189,8 @@ def _demand(fleet: dict[str, Any], i: int, document: Document) -> Iterator[Mista
     else:
         required += [] if fleet.keys() & {"requests", "users", "think_time"} else ["qpm"]
         required += ["histogram"] if "profile" in fleet else []
+        why = "leave regions out: the profile says which machines there are"
+        yield from _exclusive(fleet, i, document, "profile", "regions", why)
         required += [] if {"histogram", "profile"} & fleet.keys() else ["input_tokens", "output_tokens"]
         yield from _exclusive(fleet, i, document, "qpm", "requests", "keep one: qpm is a minute's, requests a second's")
         for key in ("qpm", "requests"):

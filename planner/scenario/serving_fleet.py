@@ -30,6 +30,7 @@ from planner.scenario.fields import (
     Latency,
     Length,
     Name,
+    OneOrMany,
     Pattern,
     Ratio,
     RequestsPerMinute,
@@ -215,6 +216,10 @@ class ServingFleet(Part):
     max_spot_share: ShareOrZero | None = Field(
         None,
         description="greatest share of the capacity that may stand on spot shapes; left out: none",
+    )
+    regions: OneOrMany[Pattern] = Field(
+        ("*",),
+        description="where it may stand, rented or owned, as hardware.regions: near users, or where data must stay",
     )
     integer_slices: bool = Field(
         False, description="whole shares of the traffic for each kind of replica, as routers without weights give them"

@@ -156,7 +156,7 @@ SHARE = "say of which share of requests:"
             f"{SHARE} ttft_p50, ttft_p95 or ttft_p99",
         ),  # told the loosest
         ({"slo": {"p90_tpot": "50 ms"}}, f"{SHARE} tpot_p50, tpot_p95 or tpot_p99"),
-        ({"region": "us-east-1"}, "'regions' is a field of hardware"),
+        ({"region": "us-east-1"}, "did you mean 'regions'?"),
         ({"deadline": "60 h"}, BATCH),  # "a field of training"
     ],
 )

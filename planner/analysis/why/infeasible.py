@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 ASKED = ("solver", "threads", "seed")
 # of a scenario, in the order in which offers meet them: what the last one leaves out came furthest
-FILTERS = ("not-allowed", "region", "provider", "price-model", "recalled-price", "suspect-price", "kind", "marketplace")
+FILTERS = (
+    *("not-allowed", "region", "provider", "price-model", "recalled-price", "suspect-price", "kind", "marketplace"),
+    "place",
+)
 LONGEST_S = 120.0  # for the ways out of programs with a calendar, where each step may take long
 
 
