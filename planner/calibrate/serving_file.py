@@ -9,9 +9,10 @@ from planner.catalog.serving_calibration import LEVELS, SCHEMA
 
 _HEAD = (
     "# The analytic tier of serving. Constants that all engines and devices share; factors of engines, families of",
-    "# devices, parts, pairs, formats and layouts on them; what each leaves open, as deviation of a logarithm (work:",
-    "# times and rates, first: times to a first token), and that of a name without rows; and bands: the deviation of a",
-    "# new campaign, with the scores p10, p50, p90 of ln(measured / predicted) of campaigns left out.",
+    "# devices, parts, pairs, formats and layouts on them, of pairs for models with experts (mixtures), of cards in",
+    "# engines of one card, and of contests (protocols), which no plan takes; what each leaves open, as deviation of a",
+    "# logarithm (work: times and rates, first: times to a first token), and that of a name without rows; and bands:",
+    "# the deviation of a new campaign, and scores p10, p50, p90 of ln(measured / predicted) of campaigns left out.",
     "# Written by `plan calibrate serving`; `make calibrate` makes the shipped one from the shipped rows.",
 )
 

@@ -190,7 +190,7 @@ def columns_of(labels: Labels) -> list[Column]:
     where = {
         "engine host": ~np.isin(labels.engine, SERVERS),
         "engine prompt": np.isin(labels.engine, ONE_CARD),
-        "card prompt": np.array([kind == "prompt" for kind in labels.kind]),
+        "card prompt": np.array([kind.split()[0] == "prompt" for kind in labels.kind]),
         "engine burst": closed,
         "engine request": closed,
         "engine experts": experts,

@@ -90,10 +90,17 @@ def serving_calibration_rows(found: ServingCalibrationRun, entries: Sequence[Ent
     return [*rows, *_constants(found)]
 
 
+_OF_LEVEL = {"mixture": ", with experts"}  # whose names are those of pairs
+
+
 def _constants(found: ServingCalibrationRun) -> list[ConstantRow]:
     common = found.found.common.items()
     rows = [_constant(name, "all", value, SERVING_PRIORS[name].value) for name, value in common]
-    traits = [(name, trait) for own in found.found.traits.values() for name, trait in own.items()]
+    traits = [
+        (f"{name}{_OF_LEVEL.get(level, '')}", trait)
+        for level, own in found.found.traits.items()
+        for name, trait in own.items()
+    ]
     return rows + [_constant(move, name, value, 1.0) for name, trait in traits for move, value in trait.factors.items()]
 
 
@@ -117,7 +124,7 @@ def _blocks(rows: Sequence[FigureRow | ConstantRow]) -> list[Block]:
         Lines(lines=("Constants of serving, fitted to measured rows",), strong_first=True),
         Grid(title="Error on figures that the fit was not shown", columns=heads, rows=errors, grouped=True),
         Grid(
-            title="Constants: common values, then factors of engines, families, parts, pairs and formats",
+            title="Constants: common values, then factors of engines, families, parts, pairs, formats, cards, contests",
             columns=columns("Of", "Constant", ">value", ">expected"),
             rows=constants,
             grouped=True,

@@ -40,13 +40,12 @@ def test_a_plan_that_stands_elsewhere_is_refused() -> None:
     catalog = load_catalog()
     document: Any = api.solve(asked({"us": "us", "eu": "eu"}), catalog).document
     us, eu = document["workloads"]
-    forged = copy.deepcopy(document)
-    forged["workloads"][1]["allocations"] = [{**row} for row in us["allocations"]]
-    forged["workloads"][1]["alternatives"] = copy.deepcopy(us["alternatives"])
-    found = [one.message for one in api.verify(forged, catalog)]
-    offer = us["allocations"][0]["offer"]
-    assert f"eu: {offer} is in none of its regions" in found
-    assert us["allocations"][0]["offer"] != eu["allocations"][0]["offer"]
+    for part in ("allocations", "alternatives"):
+        forged = copy.deepcopy(document)
+        forged["workloads"][1][part] = copy.deepcopy(us[part])
+        found = [one.message for one in api.verify(forged, catalog)]
+        assert f"eu: {us[part][0]['offer']} is in none of its regions" in found
+        assert us[part][0]["offer"] != eu[part][0]["offer"]
 
 
 @pytest.mark.parametrize(("where", "used"), [("de", True), ("fr", False), ("", False)])
