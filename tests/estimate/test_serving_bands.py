@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from planner.architecture.load import load_model
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Band, Catalog, ServingCalibration
 from planner.catalog.reading import Problems
@@ -21,7 +22,8 @@ from planner.estimate.serving_constants import (
     sustained,
 )
 from planner.estimate.serving_step import TEXTBOOK
-from planner.estimate.serving_tiers import ServingTier
+from planner.estimate.serving_tiers import ServingTier, tier_on
+from planner.scenario.load import parse_scenario
 
 
 @pytest.fixture(scope="module")
@@ -211,3 +213,14 @@ def test_a_wrong_file_is_told(tmp_path: Path, before: str, after: str, code: str
     problems = Problems()
     assert read_serving(path, problems) is None
     assert code in {problem.reference for problem in problems}
+
+
+def test_a_plan_of_a_model_with_experts_takes_their_factors(catalog: Catalog) -> None:
+    """Nothing that ships serves one: that plans told the tier of a dense model was seen by no golden."""
+    fleet = "{name: chat, model: qwen3-30b-a3b, qpm: 60, input_tokens: 500, output_tokens: 100}"
+    text = f"{{schema: plan/v1, name: one, serving: [{fleet}]}}"
+    (asked,) = parse_scenario(text, file="one.yaml").serving
+    device = catalog.devices["h100-sxm-80gb"]
+    tier = tier_on(asked, load_model("qwen3-30b-a3b"), device, catalog)
+    own, dense = (serving_constants(catalog, device, tier.engine, asked.weights, experts=has) for has in (True, False))
+    assert tier.constants == own.constants != dense.constants
