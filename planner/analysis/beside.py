@@ -48,6 +48,7 @@ def beside_plan(
     *,
     search: Search,
     allow_suspect: bool,
+    ways_out: bool = True,
     **options: Any,
 ) -> tuple[Beside, Solution]:
     """Arguments of `build_document` beside the solution, and the solution with what to say of them.
@@ -64,6 +65,8 @@ def beside_plan(
         Enumerates a scenario with the same catalog: ``search(scenario, patience_s=None)``; for ways out.
     allow_suspect
         Offers whose price is flagged as wrong were listed too; the certificate says so.
+    ways_out
+        Whether to look for what would mend it where there is no plan.
     **options
         Of `optimize`. Once a deadline in `time_limit_s` is over, comparisons are left out, and said to be.
 
@@ -84,7 +87,7 @@ def beside_plan(
             if not is_up(limit):
                 found["median_microusd"] = median_cost(candidates, solution, **options)
         elif solution.status == "infeasible":
-            found["infeasible"] = infeasibility(candidates, search, **options)
+            found["infeasible"] = infeasibility(candidates, search, ways_out=ways_out, **options)
         if not listed.cut:
             left = limit.left_s(CERTIFYING_S) if isinstance(limit, Deadline) else None
             if left is None or left > 0:

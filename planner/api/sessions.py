@@ -186,6 +186,7 @@ class Session:
         previous: Previous | None = None,
         best: int = 0,
         within: float | None = None,
+        ways_out: bool = True,
     ) -> Plan:
         """The cheapest plan, proven and verified; parameters and errors are those of `planner.solve`.
 
@@ -199,13 +200,14 @@ class Session:
             Also list that many of the best different decisions; 0 = none.
         within
             Also tell the fewest and the most of each device in plans that cost at most this share more; None: no.
+        ways_out
+            Look for ways out where nothing meets every limit, which takes longest then; `repairs` finds them later.
 
         Raises
         ------
         UsageError
-            `best` or `within` is no number that can be asked for; other plans are asked for, or one to stay with, and
-            there are several futures; or one to stay with, and there are mixes within a job or another objective
-            before cost.
+            `best` or `within` is no such number; or other plans are asked for, or one to stay with, and there are
+            several futures; or one to stay with, and there are mixes within a job or another first objective.
         InputError
             Nothing fits a layout that is fixed, where another one would do; or `previous` holds no plan.
         StoppedError
@@ -228,7 +230,7 @@ class Session:
             document = self._planned_for_cases()
         else:
             answer = self.answer()  # which may find more ways
-            document = self._planned(self.ways, *answer, plain=True)
+            document = self._planned(self.ways, *answer, plain=True, ways_out=ways_out)
         problems = despite_ctrl_c(
             lambda: (
                 _verify(document, catalog, load_model, self.candidates.recall)
@@ -356,7 +358,7 @@ class Session:
             demand_ways(found, lambda other: self.search(other, every_layout=True))
             return found
 
-        names = [one.name for one in self.scenario.workloads if workload in (None, one.name)]
+        names = (one.name for one in self.scenario.workloads if workload in (None, one.name))
         return [layout_price(document, self.scenario, name, layout, listed, self.solved) for name in names]
 
     def repairs(self) -> Infeasible | None:
@@ -404,10 +406,7 @@ class Session:
             mixes = better_mixes(*free, over=lambda: is_up(limit)) if free[1].status is Status.OPTIMAL else None
             if not mixes:
                 return found
-            asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, "tie_share": self.tie_tolerance}
-            listed = _enumerate(
-                self.scenario, self.catalog, loader_of(self.scenario), known=self.candidates, more_mixes=mixes, **asked
-            )
+            listed = self._enumerated(self.scenario, self.candidates, more_mixes=mixes)
             ways = self.mixed(listed)
             again = solve_within_targets(ways, self.solved, prepare=self.mixed, limit=limit)
         except (TimeIsUp, KeyboardInterrupt):
@@ -450,13 +449,15 @@ class Session:
         every_layout
             Keep layouts that a faster one on the same machines dominates.
         """
-        asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, "patience_s": patience_s}
-        asked["every_layout"] = every_layout
-        asked["tie_share"] = self.tie_tolerance
-        limit = self.options["time_limit_s"]
+        limit, known = self.options["time_limit_s"], self.candidates
+        asked: dict[str, Any] = {"patience_s": patience_s, "every_layout": every_layout}
         asked["spent"] = limit.spent if isinstance(limit, Deadline) else endless
-        asked["more_mixes"] = self.candidates.more_mixes
-        return _enumerate(scenario, self.catalog, loader_of(scenario), known=self.candidates, **asked)
+        return self._enumerated(scenario, known, more_mixes=known.more_mixes, **asked)
+
+    def _enumerated(self, scenario: Scenario, known: Candidates, **asked: Any) -> Candidates:
+        """The ways of a scenario at the prices and ties of this session."""
+        own: dict[str, Any] = {"allow_suspect": self.allow_suspect, "tie_share": self.tie_tolerance}
+        return _enumerate(scenario, self.catalog, loader_of(scenario), known=known, **own, **asked)
 
     @cached_property
     def _plain(self) -> Answer:
@@ -473,13 +474,17 @@ class Session:
         return Asker(options={key: value for key, value in self.options.items() if key in ASKED})
 
     def _planned(
-        self, listed: Candidates, candidates: Candidates, solution: Solution, *, plain: bool = False
+        self,
+        listed: Candidates,
+        candidates: Candidates,
+        solution: Solution,
+        *,
+        plain: bool = False,
+        ways_out: bool = True,
     ) -> PlanDocument:
         """The plan document of a solution, with what is worked out beside it; `plain`: of a plainer one, if near."""
-        options = self.options
-        beside, solution = beside_plan(
-            listed, candidates, solution, search=self.search, allow_suspect=self.allow_suspect, **options
-        )
+        options = {**self.options, "allow_suspect": self.allow_suspect, "ways_out": ways_out}
+        beside, solution = beside_plan(listed, candidates, solution, search=self.search, **options)
         told = {name: options[name] for name in ("seed", "threads", "gap")}
         limit: Deadline | None = options["time_limit_s"]
         proposed = self._proposed(candidates, solution) if plain else None
@@ -498,11 +503,7 @@ class Session:
             return self._plainer[1]
 
         def search(plainer: Plainer) -> Candidates:
-            asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, "tie_share": self.tie_tolerance}
-            asked["more_mixes"] = candidates.more_mixes
-            return _enumerate(
-                self.scenario, self.catalog, loader_of(self.scenario), known=candidates, plainer=plainer, **asked
-            )
+            return self._enumerated(self.scenario, candidates, plainer=plainer, more_mixes=candidates.more_mixes)
 
         def solved(ways: Candidates, ready: Callable[[Candidates], Candidates], cost_only: bool) -> Answer:
             return solve_within_targets(ready(ways), partial(self.solved, cost_only=cost_only), prepare=ready)
@@ -556,9 +557,8 @@ class Session:
         """The ways of a scenario, as case of that number; each has an equal part of the time until a deadline."""
         limit, cases = self._listing, 1 + len(self.scenario.uncertainty)
         spent = endless if limit is None else partial(_spent, limit, cases, number)
-        asked: dict[str, Any] = {"allow_suspect": self.allow_suspect, "known": known, "spent": spent}
-        asked["tie_tolerance"] = self.tie_tolerance
-        return enumerate_candidates(scenario, catalog, workers=self.workers, **asked)
+        own: dict[str, Any] = {"allow_suspect": self.allow_suspect, "tie_tolerance": self.tie_tolerance}
+        return enumerate_candidates(scenario, catalog, workers=self.workers, known=known, spent=spent, **own)
 
     def _staying(self, previous: Previous | None) -> Staying | None:
         """The way to solve that stays with a plan, when one is given."""

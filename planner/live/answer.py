@@ -163,7 +163,7 @@ def _badge(answer: Answer) -> str:
     document, gap = answer.document, answer.document["summary"]["gap"]
     if document["infeasible"] or document["status"] == "infeasible":
         sure = "nothing meets every limit" + (": proven" if answer.proven else "")
-        return sure if answer.last else f"{sure}; looking for ways out"
+        return f"{sure}; looking for ways out" if answer.looking else sure
     if answer.last and answer.proven:
         return "proven"
     far = "how far from the cheapest is not known" if gap is None else f"within {100 * gap:.2g} % of the cheapest"

@@ -2,6 +2,7 @@
 
 A question first has `FIRST_S` seconds; what is proven by then is the answer. Else the best plan so far is told with
 its gap, and the question is asked again without a limit. What listing and estimates found is kept for the next one.
+That nothing meets every limit is an answer; ways out, which take several times as long, are told after it.
 
 Who asks sits in other threads. A question that runs is broken off by a signal to the main thread, which Ctrl-C is
 too: in Python nothing else breaks off work that never looks up. It is raised as `Dropped`, which nobody catches that
@@ -18,7 +19,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -58,16 +58,22 @@ class Answer:
     document: PlanDocument
     elapsed_s: float
     last: bool  # no better one follows
+    looking: bool = False  # for ways out
 
     @property
     def has_plan(self) -> bool:
         """Whether there is anything to rent."""
-        return self.document["summary"]["cost_microusd"] is not None
+        return has_plan(self.document)
 
     @property
     def proven(self) -> bool:
         """Whether its certificate shows that nothing is better, or that there is nothing."""
         return is_proven(self.document)
+
+
+def has_plan(document: PlanDocument) -> bool:
+    """Whether there is anything to rent."""
+    return document["summary"]["cost_microusd"] is not None
 
 
 class Listener(Protocol):
@@ -78,6 +84,9 @@ class Listener(Protocol):
 
     def traded(self, answer: Answer, tradeoffs: list[Tradeoff]) -> None:
         """What each training job alone would cost at other finishes, after the answer."""
+
+    def mended(self, answer: Answer) -> None:
+        """The answer that nothing meets every limit again, with its ways out."""
 
     def refused(self, error: PlanError) -> None:
         """What was asked cannot be read, or not be solved."""
@@ -193,14 +202,16 @@ class Desk:
         listener = question.listener
         settings = settings_of(self.start.scenario, question.changes)
         scenario = with_settings(self.start.scenario, settings) if settings else self.start.scenario
-        answer = None
+        answer, tell = None, listener.answered
         for answer in self._answered(settings, scenario):
-            yield partial(listener.answered, answer)
+            yield partial(tell, answer)
+            if answer.last:
+                tell = listener.mended
         if answer is not None and answer.has_plan and scenario.training:
             yield partial(listener.traded, answer, self._tradeoffs(scenario, answer))
 
     def _answered(self, settings: Settings, scenario: Scenario) -> Iterator[Answer]:
-        """The best plan so far where the answer takes long, then the answer."""
+        """The best plan so far where the answer takes long, then the answer; that there is none again with ways out."""
         kept = self._answers.get(settings)
         if kept is not None:
             yield kept
@@ -208,20 +219,25 @@ class Desk:
         early.start_early(self.start.options["threads"])  # it may have gone with a question that was dropped
         began_s, first = time.monotonic(), Deadline.after(FIRST_S)
         session, found = self._last, None
+
+        def answered(document: PlanDocument, *, last: bool, more: bool = False) -> Answer:
+            took_s = time.monotonic() - began_s
+            return Answer(settings=settings, document=document, elapsed_s=took_s, last=last, looking=more)
+
         with contextlib.suppress(StoppedError), self._on_time(first):
             session = self._asked(first, session).on(scenario)
+            found = session.solve(ways_out=False).document
+        if found is None or not is_proven(found) or first.passed():
+            if found is not None and (has_plan(found) or is_proven(found)):
+                yield answered(found, last=False, more=not has_plan(found))
+            session = self._asked(None, session).on(scenario)
+            found = session.solve(ways_out=False).document
+        if found["infeasible"]:
+            self._last = session
+            yield answered(found, last=True, more=True)
+            session = self._asked(None, session).on(scenario)
             found = session.solve().document
-        if found is not None:
-            sofar = Answer(settings=settings, document=found, elapsed_s=time.monotonic() - began_s, last=False)
-            if sofar.proven and not first.passed():
-                yield self._keep(replace(sofar, last=True), session)
-                return
-            if sofar.has_plan or sofar.proven:
-                yield sofar
-        session = self._asked(None, session).on(scenario)
-        found = session.solve().document
-        whole = Answer(settings=settings, document=found, elapsed_s=time.monotonic() - began_s, last=True)
-        yield self._keep(whole, session)
+        yield self._keep(answered(found, last=True), session)
 
     def _asked(self, limit: Deadline | None, known: Session) -> Session:
         """A session with the ways of a known one, asked as the first was but for the time."""

@@ -163,11 +163,11 @@
   }
 
   function take(line, of) {
-    if (line.kind === "answer") answered(line, of);
+    if (line.kind === "answer" || line.kind === "mended") answered(line, of);
     else if (line.kind === "traded") $("traded").innerHTML = line.html;
     else if (line.kind === "refused") refused(line.wrong);
     else ended(line.text);
-    if (linkedTo && line.kind !== "traded" && line.last !== false) {
+    if (linkedTo && !["traded", "mended"].includes(line.kind) && line.last !== false) {
       put({...linkedTo, ...state});
       linkedTo = null;
       change("");
@@ -182,7 +182,8 @@
     answer.dataset.of = key(of);
     answer.dataset.proven = line.proven ? "yes" : "no";
     now(line.last ? "current" : "sofar");
-    if (line.last) { shown = of; answer.dataset.took = Math.round(performance.now() - began); }
+    if (line.last) shown = of;
+    if (line.last && line.kind === "answer") answer.dataset.took = Math.round(performance.now() - began);
     $("total").textContent = line.total;
     say(line.badge, line.tone);
     $("status").textContent = `${line.total || "No plan"}: ${line.badge}`;

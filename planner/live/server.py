@@ -200,6 +200,10 @@ class _Waiting:
         """Cost against finish."""
         self._say({"kind": "traded", "html": self.views.traded(answer, tradeoffs)})
 
+    def mended(self, answer: Answer) -> None:
+        """That there is no plan again, with ways out."""
+        self._say({**self.views.answer(answer, self.desk, self.before), "kind": "mended"})
+
     def refused(self, error: PlanError) -> None:
         """What the command line would say."""
         self._say(self.views.refused(error, self.changes))

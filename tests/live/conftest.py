@@ -27,6 +27,7 @@ class Heard:
     """A listener that keeps what it is told, and calls back."""
 
     answers: list[Answer] = field(default_factory=list)
+    mended_: list[Answer] = field(default_factory=list)
     traded_: list[Any] = field(default_factory=list)
     errors: list[Exception] = field(default_factory=list)
     ends: int = 0
@@ -37,6 +38,9 @@ class Heard:
 
     def traded(self, answer: Answer, tradeoffs: list[Any]) -> None:
         self.traded_ = tradeoffs
+
+    def mended(self, answer: Answer) -> None:
+        self.mended_.append(answer)
 
     def refused(self, error: PlanError) -> None:
         self.errors.append(error)

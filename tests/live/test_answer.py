@@ -24,10 +24,10 @@ def small() -> api.Session:
     return api.session("gpt2-xl")
 
 
-def shown(document: PlanDocument, *, last: bool = True) -> dict:
+def shown(document: PlanDocument, *, last: bool = True, looking: bool = False) -> dict:
     session = small()
     views = Views(session.scenario, [], "x.yaml")
-    answer = Answer(settings=("a=b",), document=document, elapsed_s=0.5, last=last)
+    answer = Answer(settings=("a=b",), document=document, elapsed_s=0.5, last=last, looking=looking)
     return views.answer(answer, Desk(session, on_time), None)
 
 
@@ -49,7 +49,7 @@ def test_ways_out_are_buttons_that_work() -> None:
     plan = session.solve().document
     line = shown(plan)
     assert line["badge"] == "nothing meets every limit: proven"
-    assert shown(plan, last=False)["badge"] == "nothing meets every limit: proven; looking for ways out"
+    assert shown(plan, looking=True)["badge"] == "nothing meets every limit: proven; looking for ways out"
     ways = [json.loads(html.unescape(text)) for text in re.findall(r'data-set="([^"]*)"', line["html"])]
     assert ways
     least = session.on(with_settings(session.scenario, settings_of(session.scenario, ways[0]))).solve()

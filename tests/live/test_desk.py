@@ -59,6 +59,24 @@ def test_answers_are_those_of_plan_solve(desk: Desk) -> None:
         assert heard.ends == 1
 
 
+def test_that_there_is_no_plan_is_told_before_ways_out(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes: Changes = {"training.gpt2-xl.deadline": "2 hours"}
+    (heard,) = asked(desk, changes)
+    (first,), (mended,) = heard.answers, heard.mended_
+    assert first.last and first.proven and first.looking  # noqa: PT018
+    assert first.document["infeasible"]
+    assert not first.document["infeasible"]["ways_out"]
+    assert mended.last and mended.proven and not mended.looking  # noqa: PT018
+    plan = api.solve(with_settings(desk.start.scenario, settings_of(desk.start.scenario, changes)))
+    assert mended.document["infeasible"] == plan.document["infeasible"]
+    assert plan.document["infeasible"]
+    assert plan.document["infeasible"]["ways_out"]
+    assert heard.traded_ == []
+    monkeypatch.setattr(desks, "Session", None)  # nothing is asked again
+    (again,) = asked(desk, changes)
+    assert (again.answers, again.mended_) == ([mended], [])
+
+
 def test_the_same_is_answered_at_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     first, _ = asked(desk, {}, {"price": "0%"})
     monkeypatch.setattr(desks, "Session", None)  # nothing is asked again

@@ -16,7 +16,7 @@ from planner.plan.rows.place import usd
 from planner.units import counted
 
 if TYPE_CHECKING:
-    from planner.plan.model.others import Infeasible
+    from planner.plan.model.others import Conflicts, Infeasible
 
 ASKED = ("solver", "threads", "seed")
 # of a scenario, in the order in which offers meet them: what the last one leaves out came furthest
@@ -27,17 +27,25 @@ FILTERS = (
 LONGEST_S = 120.0  # for the ways out of programs with a calendar, where each step may take long
 
 
-def infeasibility(candidates: Candidates, search: Search, **options: Any) -> Infeasible:
+def infeasibility(candidates: Candidates, search: Search, *, ways_out: bool = True, **options: Any) -> Infeasible:
     """Nearest misses of each workload that has no way to run, the conflict set, and the ways out.
 
     Parameters
     ----------
     search
         Enumerates a scenario with the same catalog: ``search(scenario, patience_s=None)``.
+    ways_out
+        Whether to look for what contradicts itself, and what would mend it, which takes longer than to see that
+        there is no plan; without it the conflict set is empty, and said not to be minimal.
     options
         Of `optimize`; a time limit is that of all steps together. With a calendar they stop after two minutes if no
         limit is given. What was not proven by then is marked.
     """
+    tasks = [task for task in candidates.program.tasks if task.kind != "optional"]
+    missed = {task.name: misses(candidates, task.name) for task in tasks if task.first == task.stop}
+    if not ways_out:
+        nothing: Conflicts = {"conflict": [], "minimal": False, "ways_out": [], "combined": None}
+        return {"workloads": missed, **nothing, "median_cost_microusd": None, "median_cost_usd": None}
     limit_s = left_s(options.get("time_limit_s"))
     if limit_s is None and candidates.calendar is not None:
         limit_s = LONGEST_S
@@ -46,9 +54,8 @@ def infeasibility(candidates: Candidates, search: Search, **options: Any) -> Inf
         stop_at=None if limit_s is None else time.monotonic() + limit_s,
     )
     median = None if same_at_median(candidates) else median_cost(candidates, None, **options)
-    tasks = [task for task in candidates.program.tasks if task.kind != "optional"]
     return {
-        "workloads": {task.name: misses(candidates, task.name) for task in tasks if task.first == task.stop},
+        "workloads": missed,
         **infeasible_document(diagnose(candidates, search, asker), candidates),
         "median_cost_microusd": median,
         "median_cost_usd": None if median is None else usd(median),
