@@ -278,15 +278,22 @@ def _chosen(question: TrainingQuestion, timed: _Timed, ledger: Ledger, *, every_
     if not len(fitting.rows):
         return [Part.empty(fitting.search.group)] * len(fitting.levels)
     return [
-        _part(question, timed, rows, level, to, every_layout=every_layout)
-        for rows, level, to in zip(fitting.places, fitting.levels, noted)
+        _part(question, timed, rows, stands, level, to, every_layout=every_layout)
+        for rows, stands, level, to in zip(fitting.places, fitting.stands, fitting.levels, noted)
     ]
 
 
 def _part(
-    question: TrainingQuestion, timed: _Timed, rows: Rows, level: Level, ledger: Ledger | None, *, every_layout: bool
+    question: TrainingQuestion,
+    timed: _Timed,
+    rows: Rows,
+    stands: Rows,
+    level: Level,
+    ledger: Ledger | None,
+    *,
+    every_layout: bool,
 ) -> Part:
-    """Of the rows that fit at a confidence those on time at it."""
+    """Of the rows that fit at a confidence, each of which stands for some, those on time at it."""
     group, layout, union = timed.fitting.search.group, timed.looked.layout, timed.fitting.rows
     late_s = _late_s(question, timed, rows, level)
     on_time = rows[late_s <= 0]  # nan and inf (a group that crosses an unknown network) are not on time
@@ -295,8 +302,8 @@ def _part(
         domain, every = timed.fitting.search.domain, question.involved is not None
         kept = fastest(layout, union, timed.nodes, timed.finish_s, timed.told(on_time), domain, every_degree=every)
     if ledger is not None:
-        _note_late(timed, rows, late_s, level, ledger)
-        ledger.drop("slower", "layouts", len(on_time) - len(kept))
+        _note_late(timed, rows, stands, late_s, level, ledger)
+        ledger.drop("slower", "layouts", int(stands[late_s <= 0].sum()) - len(kept))
     part = _chosen_part(question, timed, rows, kept)
     if not question.switches or not group[0].spot:
         return part
@@ -322,19 +329,21 @@ def _chosen_part(question: TrainingQuestion, timed: _Timed, rows: Rows, kept: Ro
     )
 
 
-def _note_late(timed: _Timed, rows: Rows, late_s: NDArray[np.float64], level: Level, ledger: Ledger) -> None:
+def _note_late(
+    timed: _Timed, rows: Rows, stands: Rows, late_s: NDArray[np.float64], level: Level, ledger: Ledger
+) -> None:
     """Layouts that are not on time, and by how much the nearest misses."""
     group, finish_s, busy = timed.fitting.search.group, timed.finish_s[rows], timed.busy_s[rows]
     endless = np.isfinite(busy) & ~np.isfinite(finish_s)
     text = f"{group[0].shape.id}: fails faster than it restarts"
-    ledger.drop("failures", "layouts", int(endless.sum()), nearest=text, on=names_on(group))
-    ledger.drop("network-unknown", "layouts", int((~np.isfinite(busy)).sum()))
-    missed = late_s[(late_s > 0) & np.isfinite(late_s)]
-    if len(missed):
-        least = float(missed.min())
+    ledger.drop("failures", "layouts", int(stands[endless].sum()), nearest=text, on=names_on(group))
+    ledger.drop("network-unknown", "layouts", int(stands[~np.isfinite(busy)].sum()))
+    late = (late_s > 0) & np.isfinite(late_s)
+    if late.any():
+        least = float(late_s[late].min())
         at = f" at {format_percentile(level.confidence)}" if level.time_margin > 1 else ""
         text = f"{format_duration(least)} late{at} on {group[0].shape.id}"
-        ledger.drop("deadline", "layouts", len(missed), nearest=text, miss=least, on=names_on(group))
+        ledger.drop("deadline", "layouts", int(stands[late].sum()), nearest=text, miss=least, on=names_on(group))
 
 
 def _late_s(question: TrainingQuestion, timed: _Timed, rows: Rows, level: Level) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,7 @@ Rows = NDArray[np.int64]
 Out: TypeAlias = Callable[[Callable[[], bool]], bool]  # whether no time is left, if there is a way already
 AT_ONCE = 1 << 17  # layouts on machines that are timed at once
 MOST_KEPT_BYTES = MOST_BYTES // 2  # of one job's layouts, beyond which those that were not asked for are forgotten
+AS_FAST = 1e-4  # relative, of times: what is slower by more is never chosen, nor told as equal (`ties.six_digits`)
 _SIZES = 1 << 10  # room for a micro-batch
 _NONE: Rows = np.zeros(0, dtype=np.int64)
 
@@ -130,8 +131,8 @@ def _levels(question: TrainingQuestion, site: Site) -> list[Level]:
 
 def _figures_of(question: TrainingQuestion, search: Search, levels: Sequence[Level]) -> bytes:
     """Everything on a machine that its layouts and the seconds of their steps follow from, but the counts."""
-    room, analytic = _room(search, levels), float(is_analytic(search.spec))
-    return figures_of(question.machine_figures(search.group[0]), *room, analytic, texts=True)
+    room, analytic, site = _room(search, levels), float(is_analytic(search.spec)), search.group[0]
+    return figures_of(question.machine_figures(site), *room, analytic, question.power_figures(site), texts=True)
 
 
 def _room(search: Search, levels: Sequence[Level]) -> tuple[str | int | float | None, ...]:
@@ -152,15 +153,26 @@ def _asked_for(looked: Looked, search: Search, levels: list[Level], told: bytes)
     fit = looked.on.get(told)
     if fit is None:
         none, steps = np.zeros(0, dtype=np.int64), np.zeros(0)
-        return Fitting(search=search, levels=levels, rows=none, nodes=none, places=[none] * len(levels), step_s=steps)
-    rows, nodes, fits, steps = fit.rows, fit.nodes, fit.fits, fit.step_s
+        nothing = [none] * len(levels)
+        return Fitting(
+            search=search, levels=levels, rows=none, nodes=none, places=nothing, stands=nothing, step_s=steps
+        )
     if set(search.counts) != set(fit.seen):  # more than are there where time ran out
         asked = np.zeros(max(*fit.seen, *search.counts) + 1, dtype=bool)
         asked[list(search.counts)] = True
-        kept = asked[nodes]
-        rows, nodes, fits, steps = rows[kept], nodes[kept], tuple(some[kept] for some in fits), steps[kept]
-    places = [np.flatnonzero(some) for some in fits]
-    return Fitting(search=search, levels=levels, rows=rows, nodes=nodes, places=places, step_s=steps, fit=fit)
+        fit = fit.select(np.flatnonzero(asked[fit.nodes]))
+    places = [np.flatnonzero(some) for some in fit.fits]
+    stands = [many[some] for many, some in zip(fit.stands, places)]
+    return Fitting(
+        search=search,
+        levels=levels,
+        rows=fit.rows,
+        nodes=fit.nodes,
+        places=places,
+        stands=stands,
+        step_s=fit.step_s,
+        fit=fit,
+    )
 
 
 def _grown(
@@ -175,16 +187,64 @@ def _grown(
     coarse = _evaluated(question, [search for search, _ in missing.values()])
     known_fits = dict(_fits(question, coarse, missing, out, {}, every_layout=every_layout))
     fits = {told: known_fits[told] for told in missing if told in known_fits}
-    found = [(coarse, fits)]
-    if not every_layout and not out(lambda: True):
-        near = {told: _near(question, coarse, missing[told][0], fit) for told, fit in fits.items()}
+    if every_layout:
+        return _with(question, known, coarse, fits)
+    paces = {told: _pace_s(question, coarse, missing[told][0], fit) for told, fit in fits.items()}
+    found = [(coarse, fits, paces)]
+    if not out(lambda: True):
+        near = {told: _near(coarse, fit, paces[told]) for told, fit in fits.items()}
         finer, numbers = _finer(question, [missing[told][0] for told in fits], coarse, near)
         if finer is not None:
             there = {told: missing[told] for told in fits}
-            found.append((finer, dict(_fits(question, finer, there, out, numbers, every_layout=False))))
-    for evaluated, its in found:
-        known = _with(question, known, evaluated, its)
+            between = dict(_fits(question, finer, there, out, numbers, every_layout=False))
+            paces = {told: _pace_s(question, finer, missing[told][0], fit) for told, fit in between.items()}
+            found.append((finer, between, paces))
+    for evaluated, its, paces in found:
+        fastest = {told: _rivals(question, evaluated, missing[told][0], fit, paces[told]) for told, fit in its.items()}
+        known = _with(question, known, evaluated, fastest)
     return known
+
+
+def _pace_s(question: TrainingQuestion, evaluated: _Evaluated, search: Search, fit: Fit) -> NDArray[np.float64]:
+    """Seconds for equally much of each layout that fits a machine."""
+    return np.asarray(pace_s(question.arch, evaluated.layout, search.on(fit.rows), fit.step_s))
+
+
+def _rivals(
+    question: TrainingQuestion, evaluated: _Evaluated, search: Search, fit: Fit, pace: NDArray[np.float64]
+) -> Fit:
+    """Without layouts that are slower than another one of as many shapes and as wide a band, whatever is asked.
+
+    Time beyond the steps follows from that of the steps and the shapes alone, so that the slower stays the slower. The
+    fastest of each kind stands for those left out.
+    """
+    if not is_analytic(search.spec):
+        return fit
+    kind = _apart(fit.nodes, question.power(search.group[0], fit.nodes, evaluated.layout, fit.rows))
+    if question.involved is not None:
+        kind = _apart(kind, plain_training(evaluated.layout.select(fit.rows), search.domain))
+    kept, stands, kinds = np.zeros(len(fit.rows), dtype=bool), [], int(kind.max(initial=0)) + 1
+    for fits in fit.fits:
+        mine, least = np.flatnonzero(fits), np.full(kinds, np.inf)
+        np.fmin.at(least, kind[mine], pace[mine])
+        rivals = mine[~(pace[mine] > least[kind[mine]] * (1 + AS_FAST))]  # what is not known is no slower
+        order = rivals[np.lexsort((pace[rivals], kind[rivals]))]
+        of, first = np.unique(kind[order], return_index=True)
+        many = np.zeros(len(fit.rows), dtype=np.int64)
+        many[rivals] = 1
+        left = np.bincount(kind[mine], minlength=kinds) - np.bincount(kind[rivals], minlength=kinds)
+        many[order[first]] += left[of]
+        kept[rivals] = True
+        stands.append(many)
+    return replace(fit, stands=tuple(stands)).select(np.flatnonzero(kept))
+
+
+def _apart(kind: Rows, key: NDArray[Any]) -> Rows:
+    """Kinds, those of another key apart."""
+    if not len(key) or (key == key[0]).all():
+        return kind
+    values, own = np.unique(key, return_inverse=True)
+    return kind * len(values) + own.reshape(-1)
 
 
 def _with(
@@ -260,11 +320,10 @@ def _with_memory(question: TrainingQuestion, layout: Layout) -> _Evaluated:
     )
 
 
-def _near(question: TrainingQuestion, evaluated: _Evaluated, search: Search, fit: Fit) -> Rows:
+def _near(evaluated: _Evaluated, fit: Fit, pace: NDArray[np.float64]) -> Rows:
     """The fastest micro-batch of each split that comes near the fastest of as many shapes, at each confidence."""
     if not len(fit.rows):
         return fit.rows
-    pace = pace_s(question.arch, evaluated.layout, search.on(fit.rows), fit.step_s)
     some = {mask.tobytes(): np.flatnonzero(mask) for mask in fit.fits}.values()
     found = [nearest(evaluated.layout, evaluated.splits, fit.rows[at], fit.nodes[at], pace[at]) for at in some]
     return np.unique(np.concatenate(found))
@@ -415,6 +474,7 @@ def _fit(
         rows=rows[union],
         nodes=nodes[union],
         fits=tuple(mine[union] for mine in fits),
+        stands=tuple(mine[union].astype(np.int64) for mine in fits),
         step_s=np.full(len(union), np.nan),
         seen=seen,
         missed=missed,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -84,14 +85,26 @@ class Level:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """What fits one machine."""
+    """What fits one machine; of layouts that no question takes, as a faster one is there, only how many there are."""
 
     rows: Rows  # of `Looked.layout`, at any confidence
     nodes: Rows  # shapes of each
     fits: tuple[NDArray[np.bool_], ...]  # by confidence, whether it does
+    stands: tuple[Rows, ...]  # by confidence, for how many layouts that fit it stands, itself among them
     step_s: NDArray[np.float64]  # but for rounding; nan where nobody asks, or its tier puts no steps together
     seen: Mapping[int, int]  # layouts that were looked at, by count of shapes; 0 where none is legal
     missed: Mapping[int, Misses]  # at the first confidence, by count of shapes
+
+    def select(self, places: Rows) -> Fit:
+        """Some of them."""
+        return replace(
+            self,
+            rows=self.rows[places],
+            nodes=self.nodes[places],
+            fits=tuple(some[places] for some in self.fits),
+            stands=tuple(some[places] for some in self.stands),
+            step_s=self.step_s[places],
+        )
 
     def beside(self, other: Fit) -> Fit:
         """Both, of different layouts."""
@@ -99,6 +112,7 @@ class Fit:
             rows=np.concatenate([self.rows, other.rows]),
             nodes=np.concatenate([self.nodes, other.nodes]),
             fits=tuple(np.concatenate(each) for each in zip(self.fits, other.fits)),
+            stands=tuple(np.concatenate(each) for each in zip(self.stands, other.stands)),
             step_s=np.concatenate([self.step_s, other.step_s]),
             seen={count: self.seen.get(count, 0) + other.seen.get(count, 0) for count in {**self.seen, **other.seen}},
             missed={
@@ -121,7 +135,7 @@ class Looked:
     def nbytes(self) -> int:
         """Of all arrays, roughly.  [B]"""
         names = len(Layout.__slots__) + sum(len(terms) for terms in self.memory.values()) + 3
-        return 8 * names * np.size(self.layout.devices) + sum(26 * len(fit.rows) for fit in self.on.values())
+        return 8 * names * np.size(self.layout.devices) + sum(42 * len(fit.rows) for fit in self.on.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,5 +147,6 @@ class Fitting:
     rows: Rows  # of `Looked.layout`, at any of them
     nodes: Rows
     places: list[Rows]  # by level, of the rows among these
+    stands: list[Rows]  # by level, for how many layouts each of these stands
     step_s: NDArray[np.float64]
     fit: Fit | None = None  # of which they are

@@ -133,6 +133,14 @@ class TrainingQuestion:
         power = self._power(site, {**split, "devices": nodes * site.shape.devices}, strange)
         return np.broadcast_to(power, np.shape(nodes))
 
+    def power_figures(self, site: Site) -> tuple[object, ...]:
+        """Everything besides sizes of runs that `power` follows from on a site."""
+        known = self.catalog.training_families.get(site.device.family)
+        validity = () if known is None else tuple(sorted(known.validity.items()))
+        beyond = tuple(sorted(self.catalog.training_beyond.items()))
+        strange = float(strange_network(site.shape, self.catalog))
+        return self.tier(site), self._step_measured(site), strange, validity, beyond
+
     def _power(
         self, site: Site, sizes: Mapping[str, NDArray[Any]], strange: bool | NDArray[np.bool_]
     ) -> NDArray[np.float64]:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from planner.api import load_model
+from planner.candidates import training_fit
 from planner.candidates.counts import node_counts
 from planner.candidates.ledger import Ledger
 from planner.candidates.money import cost_microusd
 from planner.candidates.offers import sites_of
-from planner.candidates.training import TrainingTable, training_table
+from planner.candidates.training import TrainingTable, training_table, training_tables
 from planner.candidates.training_question import resolve_training
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
+from planner.estimate.recall import Recall
 from planner.scenario.schema import Scenario
 from tests.tiers import sampled
 from tests.worlds import (
@@ -392,6 +395,55 @@ def test_the_fastest_layout_of_each_size_is_kept(pair: tuple[Scenario, Any, Any]
     assert set(kept) >= set(expected)
     for key, seconds in expected.items():
         assert kept[key] <= seconds * (1 + 1.1e-10), key
+
+
+RANGE = {**SHIPPED[0], "global_batch": {"min": "1M tokens", "max": "4M tokens"}}
+WALK: list[dict[str, Any]] = [
+    {},
+    {"tokens": "21M", "deadline": "30 min"},
+    {"tokens": "3B", "deadline": "3 days"},
+    *({"deadline": f"{days} days"} for days in (9, 9.5, 10, 10.5, 11, 12, 200)),
+]
+
+
+def with_wide_bands(world: Catalog) -> Catalog:
+    """Whatever is split otherwise than over data and tensors is held to three times its predicted time."""
+    one = (1.0, 1.0)
+    families = {
+        name: replace(family, validity={**family.validity, "pp": one, "cp": one, "ep": one})
+        for name, family in world.training_families.items()
+    }
+    beyond = dict.fromkeys(("pp above", "cp above", "ep above"), 6.0)
+    return replace(world, training_families=families, training_beyond={**world.training_beyond, **beyond})
+
+
+@pytest.mark.parametrize("asked", sampled([*SHIPPED[:3], RANGE], 2))
+@pytest.mark.parametrize(("confidence", "wide"), sampled([("p90", True), ("p60", False)], 1))
+def test_layouts_that_a_faster_one_stands_for_are_in_no_answer(
+    asked: dict[str, Any], confidence: str, wide: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever was asked before: columns are those of a search that keeps every layout, and none is lost count of."""
+    world, recall = load_catalog(), Recall()
+    world = with_wide_bands(world) if wide else world
+    for changes in WALK:
+        hardware = {"allow": ["h100-*", "a100-*", "v100-*", "tpu-v5e"]}
+        plan = scenario([job(**{**asked, **changes})], hardware=hardware, confidence=confidence)
+        answer = listed(plan, world, recall)
+        with monkeypatch.context() as patched:
+            patched.setattr(training_fit, "AS_FAST", np.inf)
+            assert answer == listed(plan, world, Recall())
+
+
+def listed(plan: Scenario, world: Catalog, recall: Recall) -> tuple[list[Any], int]:
+    """Columns of the first job at both confidences, and how many layouts were left out."""
+    ledger, found = Ledger(workload="job"), list[Any]()
+    sites = sites_of(plan, world, ledger)
+    question = resolve_training(plan.training[0], load_model(plan.training[0].model), plan, world, recall)
+    for rows in training_tables(question, sites, ledger):
+        layout = [getattr(rows.layout, name).tolist() for name in rows.layout.__slots__]
+        ids = [site.offer.id for site in rows.sites]
+        found.append((ids, rows.nodes.tolist(), layout, rows.finish_s.tolist(), rows.memory.total.tolist()))
+    return found, sum(drop.count for drop in ledger if drop.what == "layouts")
 
 
 def test_every_layout_seen_is_kept_or_counted(pair: tuple[Scenario, Any, Any]) -> None:
