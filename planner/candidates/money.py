@@ -36,6 +36,7 @@ def cost_microusd(nodes: int, price_microusd_per_hour: int, hours: float | Decim
     return int(product.to_integral_value(rounding=ROUND_HALF_EVEN))
 
 
+@lru_cache(maxsize=65536)  # the next question of a session asks most of them again
 def rental_microusd(nodes: int, price_microusd_per_hour: int, hours: float, billed_s: float | None) -> int:
     """Cost of a run of some hours on `nodes` shapes: of the time that is billed, where that is another.  [micro-USD]
 
