@@ -103,7 +103,11 @@ def test_a_way_out_is_a_button(llama: Served, looked: Open) -> None:
     field(page, DEADLINE).fill("3 days")
     field(page, DEADLINE).press("Enter")
     turning.settle(page)
+    took = page.get_attribute("#answer", "data-took")
+    assert page.inner_text("#badge").startswith("nothing meets every limit: proven")
+    page.wait_for_selector("#answer .ways button", timeout=turning.LONGEST_MS)
     assert page.inner_text("#badge") == "nothing meets every limit: proven"
+    assert page.get_attribute("#answer", "data-took") == took, "the answer was there before its ways out"
     page.click("#answer .ways button >> nth=0")
     turning.settle(page)
     assert page.inner_text("#total").startswith("$")
@@ -159,6 +163,8 @@ def test_axe_finds_nothing_serious(llama: Served, looked: Open, width: int, sche
         field(page, DEADLINE).fill(text)
         field(page, DEADLINE).press("Enter")
         page.wait_for_selector(f"#answer[data-now={'earlier' if text == '3 das' else 'current'}]", timeout=60_000)
+        if text == "3 days":
+            page.wait_for_selector("#answer .ways button", timeout=60_000)
         page.evaluate(script)
         found = page.evaluate("axe.run()")
         assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
