@@ -80,8 +80,7 @@ def by_hand(arch: Architecture, devices: int, rules: LayoutRules) -> Iterator[Sp
                 for ep in [e for e in powers if _experts(arch, dp * cp * tp, e)]:
                     for micro in [m for m in powers if m <= _most_sequences(arch, rules.sequence_length)]:
                         for vpp in range(1, (layers + 2) // pp + 1):
-                            uneven = layers % (pp * vpp) != 0 and (layers + 2) % (pp * vpp) != 0
-                            if vpp > 1 and (pp == 1 or uneven):
+                            if vpp > 1 and (pp == 1 or not _chunked(layers, pp, vpp)):
                                 continue
                             # an interleaved schedule takes whole rounds of stages
                             for batch in _batches(rules, dp * micro * (pp if vpp > 1 else 1)):
@@ -92,6 +91,18 @@ def by_hand(arch: Architecture, devices: int, rules: LayoutRules) -> Iterator[Sp
 
 def _most_sequences(arch: Architecture, sequence: int) -> int:
     return min(64, max(1, 2**29 // (sequence * arch.hidden_size))) if arch.layers else 16
+
+
+def _chunked(layers: int, pp: int, vpp: int) -> bool:
+    """Chunks of one size; stages that are a power of two and have no such chunks: few of them a layer short."""
+
+    def even(chunks: int) -> bool:
+        return 0 in (layers % (pp * chunks), (layers + 2) % (pp * chunks))
+
+    if any(even(chunks) for chunks in range(2, (layers + 2) // pp + 1)) or pp not in [2**k for k in range(20)]:
+        return even(vpp)
+    size = math.ceil(layers / (pp * vpp))
+    return pp * vpp <= layers and pp * vpp * size - layers <= 0.1 * pp * vpp * size
 
 
 def _tensor(arch: Architecture, tp: int) -> bool:
