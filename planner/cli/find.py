@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from planner.units import Rates
 
 DEFAULT_SCENARIO = "scenario.yaml"
-_SNIFFED_BYTES, _JSON_BYTES = 1_000_000, 64_000_000
+_SNIFFED_BYTES, _JSON_BYTES, _BLOCK_BYTES = 1_000_000, 64_000_000, 65_536
+_OVERLAP_BYTES = 1_000  # of two blocks: a schema may begin in one and end in the next
 
 
 def scenario_file(given: str | None) -> str:
@@ -67,14 +68,22 @@ def is_scenario(source: str) -> bool:
 
 
 def _is_json(source: str) -> bool:
-    """Whether a file is a scenario in JSON: the first schema in it is that of scenarios."""
+    """Whether a file is a scenario in JSON: the first schema in it is that of scenarios.
+
+    A plan begins with its own, and has a hundred megabytes: no more of it is read than that takes.
+    """
     if PurePath(source).suffix != ".json":
         return False
+    rest, read = b"", 0
     try:
-        found = re.search(r'"schema"\s*:\s*"([^"]*)"', files.read_text(source, limit_bytes=_JSON_BYTES))
-    except InputError:  # whoever reads it says what is wrong
+        with files.stream_of(source) as stream:
+            while read < _JSON_BYTES and (more := stream.read(_BLOCK_BYTES)):
+                rest, read = rest[-_OVERLAP_BYTES:] + more, read + len(more)
+                if found := re.search(rb'"schema"\s*:\s*"([^"]*)"', rest):
+                    return found[1] == b"plan/v1"
+    except (InputError, OSError):  # whoever reads it says what is wrong
         return False
-    return found is not None and found[1] == "plan/v1"
+    return False
 
 
 def scenarios_here() -> list[str]:
