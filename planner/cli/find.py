@@ -166,19 +166,22 @@ def load(
 
 
 def _tell_idle(frame: Frame, scenario: Scenario, catalog: Catalog, price: Sequence[str]) -> None:
-    """Prices of devices that the scenario does not allow: they move nothing."""
-    from planner.catalog.names import device_matches
+    """What prices of machines come to, and prices of what the scenario does not allow: they move nothing."""
+    from planner.candidates.offers import why_left_out
+    from planner.catalog.offers_meant import offers_priced, said_of_machines
 
-    allow, deny = scenario.hardware.allow, scenario.hardware.deny
+    for line in said_of_machines(catalog, price):
+        frame.say(line)
+    told = {
+        "not-allowed": "hardware.allow or hardware.deny leaves those devices out",
+        "region": "hardware.regions leaves those offers out",
+        "provider": "hardware.providers or hardware.exclude leaves those offers out",
+        "price-model": "hardware.pricing leaves those terms out",
+    }
     for text in price:
-        pattern = text.partition("=")[0].partition("@")[0].strip()
-        mine = [device for device in catalog.devices.values() if device_matches(device, pattern)]
-        usable = (
-            any(device_matches(one, name) for name in allow) and not any(device_matches(one, name) for name in deny)
-            for one in mine
-        )
-        if mine and not any(usable):
-            frame.say(f"--price '{text}' moves nothing: hardware.allow or hardware.deny leaves those devices out")
+        why = {why_left_out(offer, scenario.hardware, catalog) for offer in offers_priced(catalog, text)}
+        if why and why <= told.keys():
+            frame.say(f"--price '{text}' moves nothing: {[told[one] for one in told if one in why][-1]}")
 
 
 def _tell_which(frame: Frame, given: str, file: str) -> None:
