@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from planner.catalog.model import Catalog, Offer
+from planner.catalog.model import Catalog, Offer, Shape
 from planner.catalog.names import device_matches
 from planner.errors import UsageError
 
@@ -26,7 +26,7 @@ def offers_meant(catalog: Catalog, name: str, model: str = "") -> list[Offer]:
     model
         Price model that they are of; empty: any.
     """
-    shapes = {one.id for one in catalog.shapes.values() if name in _names(one.id)}
+    shapes = {shape.id for shape in shapes_named(catalog, name)}
     if shapes:
         found = [offer for offer in catalog.offers if offer.shape in shapes]
     elif ":" in name:
@@ -35,6 +35,11 @@ def offers_meant(catalog: Catalog, name: str, model: str = "") -> list[Offer]:
     else:
         found = []
     return [offer for offer in found if not model or offer.price_model == model]
+
+
+def shapes_named(catalog: Catalog, name: str) -> list[Shape]:
+    """Shapes by their id, by provider:machine, or by the name of the machine alone, which several may have."""
+    return [shape for shape in catalog.shapes.values() if name in _names(shape.id)]
 
 
 def _names(shape: str) -> tuple[str, str, str]:

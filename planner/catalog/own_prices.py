@@ -36,6 +36,7 @@ from planner.spelling import closest
 from planner.units import NO_RATES, Rates, UnitError, format_money_rate, parse_price
 
 NEEDED = ("offer", PRICE, "as_of")
+_AS_A_DAY = re.compile(r"(?i)\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{8}|\d{4}-\d\d|today|yesterday|now|\d{4}")
 _REST = tuple(name for name in (*REQUIRED, *OPTIONAL) if name not in NEEDED)
 
 
@@ -73,6 +74,11 @@ class OwnPrices:
         files = tuple(text for text in given if text not in dates)
         if meant := next((text for text in files if re.fullmatch(r"\d{4}-\d{1,2}-\d{1,2}", text)), ""):
             raise UsageError.of("bad-date", f"--prices is '{meant}', which is no date", hint="write 2026-11-21")
+        if meant := next((text for text in files if _AS_A_DAY.fullmatch(text) and not Path(text).exists()), ""):
+            hint = "a day is written as 2026-11-21: year, month, day"
+            raise UsageError.of(
+                "bad-date", f"--prices is '{meant[:40]}', which is neither a file nor a date", hint=hint
+            )
         return cls(until=dates[0] if dates else "", files=files, devices=tuple(price or ()), rates=rates)
 
     @classmethod

@@ -235,12 +235,20 @@ def refused(source: Source, reference: str, message: str, hint: str = "", line: 
     message
         What is wrong.
     hint
-        What to do about it; empty: none.
+        What to do about it; empty: what is done about such a problem anywhere.
     line
         From 1; 0 = the whole file.
     """
     place = Place(file=source.name, line=line, column=1 if line else 0)
-    return InputError(Problem(reference=reference, message=message, places=(place,), hint=hint))
+    way = hint or _WAYS.get(reference, "look at that place of the file")
+    return InputError(Problem(reference=reference, message=message, places=(place,), hint=way))
+
+
+_WAYS = {  # out of what ails a file, whatever it holds
+    "bad-json": "mend it there, or fetch it again: it may be cut short",
+    "bad-header": "fetch it again, from its first byte on: it may be cut short",
+    "nothing-taken": "look at its first lines: --as NAME reads it as another kind, --column names columns",
+}
 
 
 def _named(paths: Sequence[StrPath]) -> Iterator[StrPath]:

@@ -173,6 +173,19 @@ def test_flags_come_back_as_they_were() -> None:
         OwnPrices.of(["2026-06-01", "2026-06-02"], None)
 
 
+@pytest.mark.parametrize("text", ["01.06.2026", "6/1/2026", "20260601", "2026-06", "today", "2026"])
+def test_a_day_in_another_form_is_no_file_that_is_missing(text: str) -> None:
+    with pytest.raises(UsageError, match="neither a file nor a date") as caught:
+        OwnPrices.of([text], None)
+    assert "2026-11-21" in caught.value.problems[0].hint
+
+
+def test_before_the_first_price_its_day_is_told() -> None:
+    with pytest.raises(InputError, match="no-prices") as caught:
+        load_priced(None, OwnPrices.of(["2020-01-01"], None))
+    assert caught.value.problems[0].hint.endswith("its oldest price is of 2024-12-01")
+
+
 def solved(tmp_path: Path) -> dict[str, Any]:
     (tmp_path / "mine.csv").write_text(
         SHORT + "oci:af-casablanca-1:BM.GPU4.8:on_demand,9,2026-11-20\n", encoding="utf-8"

@@ -166,3 +166,10 @@ def test_a_price_of_a_machine_is_told_by_the_device_and_one_of_terms_that_are_le
     told = run("solve", SCENARIO, *flags, "--set", "hardware.providers=[aws]", "--price", "gcp:*=-10%").err
     assert "moves nothing: hardware.providers or hardware.exclude leaves those offers out" in told
     assert "is of a machine" not in told
+
+
+@pytest.mark.parametrize("name", ["aws/p5.48xlarge", "aws:p5.48xlarge", "p5.48xlarge"])
+def test_a_machine_is_shown_by_each_of_its_names(run: Run, here: Path, name: str) -> None:
+    shown = run("catalog", "show", name)
+    assert (shown.code, "aws/p5.48xlarge" in shown.out) == (0, True)
+    assert "did you mean" in run("catalog", "show", "h1000").err

@@ -162,3 +162,13 @@ def test_of_a_plan_no_more_is_read_than_tells_it(tmp_path: Path, monkeypatch: py
     late.write_text('{"notes": "' + "a" * 65_515 + '", "schema": "plan/v1"}')  # its schema lies in two blocks
     monkeypatch.setattr("planner.files.read_text", lambda *_, **__: pytest.fail("read whole"))
     assert [is_scenario(str(each)) for each in (plan, mine, late)] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    "content", [b'{"jobs": [{"job_id": 1, "tres": {"allocated": [}]}', b'{"metadata": {}, "weight_map": {"a" "b"}}',
+                b"GGUF\x03\x00\x00\x00" + b"\xff" * 40]
+)  # fmt: skip
+def test_what_cannot_be_read_is_told_with_a_way_out(content: bytes, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        read_of(tmp_path, content)
+    assert all(problem.hint for problem in caught.value.problems)
