@@ -169,9 +169,10 @@ def _tell_idle(frame: Frame, scenario: Scenario, catalog: Catalog, price: Sequen
     """What prices of machines come to, and prices of what the scenario does not allow: they move nothing."""
     from planner.candidates.offers import why_left_out
     from planner.catalog.offers_meant import offers_priced, said_of_machines
+    from planner.scenario.terms import COMMITMENT_HOURS
 
     for line in said_of_machines(catalog, price):
-        frame.say(line)
+        frame.say_once(line)
     told = {
         "not-allowed": "hardware.allow or hardware.deny leaves those devices out",
         "region": "hardware.regions leaves those offers out",
@@ -179,9 +180,13 @@ def _tell_idle(frame: Frame, scenario: Scenario, catalog: Catalog, price: Sequen
         "price-model": "hardware.pricing leaves those terms out",
     }
     for text in price:
-        why = {why_left_out(offer, scenario.hardware, catalog) for offer in offers_priced(catalog, text)}
-        if why and why <= told.keys():
-            frame.say(f"--price '{text}' moves nothing: {[told[one] for one in told if one in why][-1]}")
+        offers = offers_priced(catalog, text)
+        why = {why_left_out(offer, scenario.hardware, catalog) for offer in offers}
+        asked = any(
+            offer.price_model in COMMITMENT_HOURS for offer in offers
+        )  # by advice and plan reserve, whatever pricing
+        if why and why <= told.keys() and not (asked and "price-model" in why):
+            frame.say_once(f"--price '{text}' moves nothing: {[told[one] for one in told if one in why][-1]}")
 
 
 def _tell_which(frame: Frame, given: str, file: str) -> None:

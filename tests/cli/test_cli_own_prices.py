@@ -163,6 +163,10 @@ def test_a_price_of_a_machine_is_told_by_the_device_and_one_of_terms_that_are_le
     assert "moves nothing" not in told
     told = run("solve", SCENARIO, *flags, "--price", "h100-sxm@spot=$1/h").err
     assert "moves nothing: hardware.pricing leaves those terms out" in told
+    told = run("solve", SCENARIO, *flags, "--price", "aws:p5.48xlarge@commitment_3y=$9/h").err
+    assert "moves nothing" not in told  # advice and plan reserve ask for commitments, whatever pricing says
+    told = run("compare", SCENARIO, SCENARIO, "--price", "aws:p5.48xlarge=$16/h").err
+    assert told.count("is of a machine") == 1  # each side is loaded with it
     told = run("solve", SCENARIO, *flags, "--set", "hardware.providers=[aws]", "--price", "gcp:*=-10%").err
     assert "moves nothing: hardware.providers or hardware.exclude leaves those offers out" in told
     assert "is of a machine" not in told
