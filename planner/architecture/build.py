@@ -11,6 +11,7 @@ from planner.architecture.config import Config
 from planner.architecture.encoders import is_encoder
 from planner.architecture.families import FAMILIES, Family, Feed
 from planner.architecture.further_families import FURTHER
+from planner.architecture.later_families import LATER
 from planner.architecture.model import Architecture, LayerGroup
 from planner.carriers import dataclass
 from planner.equations import linear_attention as lin
@@ -22,7 +23,7 @@ LAYER_KEYS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 HIDDEN_KEYS = ("hidden_size", "n_embd", "d_model", "n_embed")
 HEAD_KEYS = ("num_attention_heads", "n_head", "n_heads")
 KV_HEAD_KEYS = ("num_key_value_heads", "num_kv_heads", "n_head_kv")
-KNOWN: Mapping[str, Family] = MappingProxyType({**FAMILIES, **FURTHER})
+KNOWN: Mapping[str, Family] = MappingProxyType({**FAMILIES, **FURTHER, **LATER})
 # of a text model within another config: files leave out what the classes of transformers 4 say by themselves
 _SHAPE_4096 = (("vocab_size", 32000), ("hidden_size", 4096), ("num_hidden_layers", 32), ("num_attention_heads", 32))
 _INSIDE: Mapping[str, tuple[tuple[str, int], ...]] = MappingProxyType(
@@ -125,6 +126,7 @@ def family_of(config: Config) -> Family:
     near = difflib.get_close_matches(model_type, KNOWN, n=3, cutoff=0.6)
     known = f"known: {', '.join(sorted(KNOWN))}"
     hint = f"{', '.join(near)}?  ·  {known}" if near else known
+    hint += "  ·  a job takes model: {parameters: 8B}; plan read *.safetensors counts weights of any family"
     what = f"'{model_type[:60]}' is not known" if model_type else "'model_type' is missing"
     if is_encoder(model_type):
         what = f"'{model_type}' is or has an encoder, and decoders alone are planned"
@@ -186,8 +188,8 @@ def _global_attention(config: Config, family: Family, hidden: int) -> _Attention
 
 
 def _state_space(config: Config, family: Family, hidden: int) -> _Attention:
-    """Mamba-2 by itself, and the same layers of Nemotron-H under names of their own."""
-    hybrid = config.model_type == "nemotron_h"
+    """Mamba-2 by itself, and the same layers of Nemotron-H and Granite 4 under names of their own."""
+    hybrid = config.model_type in ("nemotron_h", "granitemoehybrid")
     heads = config.count(*(("mamba_num_heads",) if hybrid else ("num_heads",)), most="heads", default=128)
     size = config.count(*(("mamba_head_dim",) if hybrid else ("head_dim",)), most="width", default=64)
     state = config.count(*(("ssm_state_size",) if hybrid else ("state_size",)), most="width", default=128)

@@ -15,6 +15,8 @@ CONFIG_LIMIT_BYTES = 4 * 2**20  # real ones are 1-10 kB, with long quantisation 
 # Far above every model made so far; a value beyond is a slip, and would make nonsense of every sum after it.
 MOST = {"layers": 10_000, "heads": 100_000, "experts": 100_000, "width": 10_000_000, "tokens": 10**9}
 
+# classes of checkpoints whose first configs bear the model_type of a kin that is built otherwise
+_MADE_BY = {"MiniMaxM2ForCausalLM": "minimax_m2"}
 TEXT_CONFIGS = ("text_config", "language_config", "llm_config")
 
 
@@ -103,6 +105,9 @@ class Config:
     @property
     def model_type(self) -> str:
         """The family name; "" when none is given."""
+        made = self.outer.get("architectures")
+        if isinstance(made, list) and made and (meant := _MADE_BY.get(str(made[0]))):
+            return meant
         for source in (self.data, self.outer):
             if isinstance(source.get("model_type"), str):
                 return str(source["model_type"])

@@ -57,21 +57,6 @@ def _phi(config: Config, family: Family) -> Family:
     return family
 
 
-def _granite_hybrid(config: Config, family: Family) -> Family:
-    """Granite 4 without Mamba-2: dense, its feed-forward part under the name of the shared expert."""
-    kinds = config.data.get("layer_types")
-    if not isinstance(kinds, list) or set(map(str, kinds)) != {"attention"}:
-        config.fail("unknown-layer-kind", "layers with Mamba-2 are not counted in this family", "layer_types",
-                    "a job takes model: {parameters: 8B}")  # fmt: skip
-    if config.count("num_local_experts", most="experts", default=0, least=0):
-        config.fail("unknown-architecture", "experts are not counted in this family", "num_local_experts",
-                    "a job takes model: {parameters: 8B}")  # fmt: skip
-    width = config.data.get("shared_intermediate_size")
-    config.data = {**config.data, **({} if width is None else {"intermediate_size": width})}
-    config.data = {key: value for key, value in config.data.items() if key != "layer_types"}
-    return family
-
-
 def _mllama_depth(config: Config) -> int:
     """Llama 3.2 Vision: layers that look at pictures are no part of the text model."""
     layers, looking = config.count("num_hidden_layers", most="layers"), config.indices("cross_attention_layers") or ()
@@ -103,7 +88,6 @@ FURTHER: Mapping[str, Family] = MappingProxyType(
         "granite": replace(_LLAMA, title="Granite 3"),
         "glm4v_moe_text": replace(_GLM4, title="GLM-4.5V", feeds=deepseek_feeds, variant=_glm_seeing),
         "glm4v_text": replace(_GLM4, title="GLM-4.1V", norms=4, feeds=dense, variant=_glm_seeing),
-        "granitemoehybrid": replace(_LLAMA, title="Granite 4", variant=_granite_hybrid),
         "granitemoe": replace(_LLAMA, title="Granite 3 MoE", feeds=every_layer_routes),
         "internlm2": Family(title="InternLM2", variant=_internlm2),
         "ministral3": replace(FAMILIES["mistral"], title="Ministral 3"),

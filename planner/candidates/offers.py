@@ -234,6 +234,13 @@ def allowed_devices(hardware: Hardware, catalog: Catalog) -> dict[str, bool]:
     return {device.id: wanted(device) for device in catalog.devices.values()}
 
 
+def why_left_out(offer: Offer, hardware: Hardware, catalog: Catalog) -> str:
+    """Why a scenario does not use an offer, whatever it costs: a reason of the ledger; "" where it may."""
+    device = catalog.devices[catalog.shapes[offer.shape].device]
+    allowed = _any_matches(device, hardware.allow) and not _any_matches(device, hardware.deny)
+    return _offer_refusal(offer, hardware, allowed, allow_suspect=True)
+
+
 def _any_matches(device: Device, patterns: Iterable[str]) -> bool:
     return any(device_matches(device, pattern) for pattern in patterns)
 

@@ -64,6 +64,8 @@ def _loaded(path: Path, prices_until: str) -> Catalog:
     problems.demand_none()
     if prices_until and not catalog.offers:
         message, hint = f"no price of catalog {catalog.name} is as old as {prices_until}", "name a later date"
+        days = sorted(one.provenance.as_of for one in _read(path, "", (), Problems()).offers if one.provenance.as_of)
+        hint += f": its oldest price is of {days[0]}" if days else ""
         raise InputError.of("no-prices", message, place=Place(file=catalog.path), hint=hint)
     catalog = with_doubtful(catalog)
     return dataclasses.replace(catalog, digest=digest_of(catalog))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from planner.carriers import dataclass
@@ -28,6 +27,7 @@ from planner.catalog.offers import (
     read_offer,
     read_price,
 )
+from planner.catalog.offers_meant import machine_names, offers_at_one_price, offers_meant
 from planner.catalog.pricing import discounted, repriced, shape_price
 from planner.catalog.reading import Problems, Row, is_date, open_csv
 from planner.errors import UsageError
@@ -36,6 +36,7 @@ from planner.spelling import closest
 from planner.units import NO_RATES, Rates, UnitError, format_money_rate, parse_price
 
 NEEDED = ("offer", PRICE, "as_of")
+_AS_A_DAY = re.compile(r"(?i)\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{8}|\d{4}-\d\d|today|yesterday|now|\d{4}")
 _REST = tuple(name for name in (*REQUIRED, *OPTIONAL) if name not in NEEDED)
 
 
@@ -73,6 +74,11 @@ class OwnPrices:
         files = tuple(text for text in given if text not in dates)
         if meant := next((text for text in files if re.fullmatch(r"\d{4}-\d{1,2}-\d{1,2}", text)), ""):
             raise UsageError.of("bad-date", f"--prices is '{meant}', which is no date", hint="write 2026-11-21")
+        if meant := next((text for text in files if _AS_A_DAY.fullmatch(text) and not Path(text).exists()), ""):
+            hint = "a day is written as 2026-11-21: year, month, day"
+            raise UsageError.of(
+                "bad-date", f"--prices is '{meant[:40]}', which is neither a file nor a date", hint=hint
+            )
         return cls(until=dates[0] if dates else "", files=files, devices=tuple(price or ()), rates=rates)
 
     @classmethod
@@ -160,10 +166,11 @@ MOST_RISE = 10.0  # times the price that a rise may put on it
 
 
 def with_device_price(catalog: Catalog, text: str, rates: Rates = NO_RATES) -> Catalog:
-    """The catalog with another price of a device-hour: "h100-sxm=$2.50/h", or "h100-sxm@spot=$1.10/h".
+    """The catalog with another price of a device-hour: "h100-sxm=$2.50/h", or "h100-sxm@spot=$1.10/h"; or of a machine.
 
     Offers on demand of every device that the pattern covers, or those of the price model after the @, cost that
-    much a device. "h100-*=+20%" and "aws:*=-10%" change prices by a share: those of devices, or of offers by their
+    much a device; those of one machine, or by their ids, that much a machine ("aws:p5.48xlarge=$40/h").
+    "h100-*=+20%" and "aws:*=-10%" change prices by a share: those of devices, of a machine, or of offers by their
     ids, on every price model unless one is named. A price in another currency counts at the scenario's rate.
 
     Parameters
@@ -183,15 +190,21 @@ def with_device_price(catalog: Catalog, text: str, rates: Rates = NO_RATES) -> C
     changed_by = _CHANGE.fullmatch(text.partition("=")[2].strip())
     if changed_by:
         return _with_change(catalog, text.partition("=")[0].strip(), changed_by)
-    pattern, model, price = _asked(text, rates)
-    said = f"{pattern}@{model}={format_money_rate(price, exact=True)}"
-    provenance = Provenance(source=f"--price {said}", as_of="", status="user")
+    pattern, named, price = _asked(text, rates)
+    model, said = named or "on_demand", format_money_rate(price, exact=True)
+    provenance = Provenance(source=f"--price {pattern}@{model}={said}", as_of="", status="user")
     ids = {device.id for device in catalog.devices.values() if device_matches(device, pattern)}
+    if not ids and (offers := offers_at_one_price(catalog, pattern, named, text.partition("=")[2].strip())):
+        asked = f"{pattern}@{named}" if named else pattern
+        provenance = replace(provenance, source=f"--price {asked}={said} a machine")
+        own = {offer.id: repriced(offer, price, provenance) for offer in offers}
+        return _with_offers(catalog, {offer.id: offer for offer in catalog.offers} | own)
     if not ids:
-        near = closest(pattern.lower()[:100], list(catalog.aliases))
+        near = closest(pattern.lower()[:100], [*catalog.aliases, *machine_names(catalog)])
         hint = f"did you mean '{near[0]}'?" if near else "plan catalog list shows every device"
-        hint = _of_a_provider(catalog, pattern, "-10%") or _of_offers(catalog, pattern) or hint
-        raise UsageError.of("unknown-device", f"--price: there is no device '{pattern}'", hint=hint)
+        hint = _of_a_provider(catalog, pattern, "-10%") or _of_machines(catalog, pattern, "-10%") or hint
+        what = "machine or offer" if ":" in pattern or "/" in pattern else "device"
+        raise UsageError.of("unknown-device", f"--price: there is no {what} '{pattern[:80]}'", hint=hint)
     mine = {offer.id: offer for offer in catalog.offers if catalog.shapes[offer.shape].device in ids}
     changed = {
         name: repriced(offer, shape_price(price, catalog.shapes[offer.shape]), provenance)
@@ -225,22 +238,6 @@ def _of_machines(catalog: Catalog, name: str, change: str) -> str:
     return f"offers go by provider:region:machine:terms: --price {' --price '.join(told[:3])}" if told else ""
 
 
-def _of_offers(catalog: Catalog, name: str) -> str:
-    """How offers, or those of a machine, get another price, where that is what was named; "" for any other name."""
-    machines = [one for one in catalog.shapes if name in (one, one.partition("/")[2])]
-    ids = [one.id for one in catalog.offers if one.shape in machines or (":" in name and fnmatchcase(one.id, name))]
-    if not ids:
-        return ""
-    what = (
-        f"those of a machine, {len(ids)} offers" if machines else "an offer" if len(ids) == 1 else f"{len(ids)} offers"
-    )
-    pattern = f"{machines[0].replace('/', ':*:')}:*" if machines else name
-    return (
-        f"that is {what}: --price gives a device its price; theirs are lines of a file for --prices "
-        f"(offer,price_usd_per_hour_per_shape,as_of), or a share: --price '{pattern}=-10%'"
-    )
-
-
 def _with_change(catalog: Catalog, asked: str, change: re.Match[str]) -> Catalog:
     """The catalog with the prices of a pattern changed by a share; they stay as old and as sure as they were."""
     pattern, _, model = asked.partition("@")
@@ -252,16 +249,13 @@ def _with_change(catalog: Catalog, asked: str, change: re.Match[str]) -> Catalog
         hint = "one of: " + ", ".join(PRICE_MODELS)
         raise UsageError.of("unknown-value", f"--price: there is no price model '{model[:40]}'", hint=hint)
     by_id = ":" in pattern
-    mine = [
+    mine = [] if by_id else [
         offer
         for offer in catalog.offers
         if (not model or offer.price_model == model)
-        and (
-            fnmatchcase(offer.id, pattern)
-            if by_id
-            else device_matches(catalog.devices[catalog.shapes[offer.shape].device], pattern)
-        )
-    ]
+        and device_matches(catalog.devices[catalog.shapes[offer.shape].device], pattern)
+    ]  # fmt: skip
+    mine = mine or offers_meant(catalog, pattern, model)
     if not mine:
         near = closest(pattern.lower()[:100], [offer.id for offer in catalog.offers] if by_id else catalog.aliases)
         hint = f"did you mean '{near[0]}'?" if near else "plan catalog list shows every offer"
@@ -274,13 +268,13 @@ def _with_change(catalog: Catalog, asked: str, change: re.Match[str]) -> Catalog
 
 
 def _asked(text: str, rates: Rates) -> tuple[str, str, int]:
-    """Device pattern, price model and micro-USD a device-hour of "DEVICE@MODEL=PRICE"."""
+    """Pattern, price model ("" where none is named) and micro-USD an hour of "DEVICE@MODEL=PRICE"."""
     left, equals, right = text.partition("=")
     pattern, _, model = left.strip().partition("@")
-    model = model.strip() or "on_demand"
+    model = model.strip()
     if not equals or not pattern.strip():
         raise UsageError.of("bad-price", f"--price '{text[:80]}' is no price", hint="write --price 'h100-sxm=$2.50/h'")
-    if model not in PRICE_MODELS:
+    if model and model not in PRICE_MODELS:
         hint = "one of: " + ", ".join(PRICE_MODELS)
         raise UsageError.of("unknown-value", f"--price: there is no price model '{model[:40]}'", hint=hint)
     if share := re.fullmatch(r"([0-9.]+) *%", right.strip()):

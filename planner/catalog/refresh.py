@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import PurePath
 
 from planner.carriers import dataclass
-from planner.catalog.importers import azure, gpuhunt, skypilot
+from planner.catalog.importers import azure, google, gpuhunt, skypilot
 from planner.catalog.importers.imported import STEP, Imported, unread_in
 from planner.catalog.importers.pairs import is_pairs, read_pairs
 from planner.catalog.importers.terms import ListTerms
@@ -24,7 +24,10 @@ from planner.errors import InputError, Place, PlanError
 from planner.files import StrPath, read_text
 
 MOST_BYTES = 64_000_000
-FORMS = "SkyPilot's vms.csv, gpuhunt's PROVIDER.csv, items of Azure's Retail Prices API, AWS prices by TYPE/REGION"
+FORMS = (
+    "SkyPilot's vms.csv, gpuhunt's PROVIDER.csv, items of Azure's Retail Prices API, AWS prices by TYPE/REGION, SKUs "
+    "of Google's Billing Catalog API or of its pricing export"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +102,7 @@ def list_of(
     terms
         Rate and tax, which only the user can say.
     provider
-        Whose prices a table holds; empty: as its folder or file is called. Lists in JSON are those of Azure or AWS.
+        Whose prices a table holds; empty: as its folder or file is called. JSON is of Azure, AWS or Google.
     price_model
         On which terms prices of AWS are, which has to be said; the other forms say it themselves.
     source
@@ -119,6 +122,8 @@ def list_of(
         data = _json(text, name)
         if azure.is_azure(data):
             return azure.read_azure(data, name, catalog, terms, **dated)
+        if google.is_google(data):
+            return google.read_google(data, name, catalog, terms, **dated)
         if is_pairs(data):
             return read_pairs(data, name, catalog, terms, price_model=price_model, **dated)
         raise _unknown_form(name)
@@ -215,6 +220,8 @@ def _json(text: str, name: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
+        if getattr(error, "msg", "") == "Extra data" and text.startswith("{"):  # a line each, as BigQuery writes them
+            return [_json(line, name) for line in text.splitlines() if line.strip()]
         line = getattr(error, "lineno", 1)
         place = Place(file=name, line=line, column=getattr(error, "colno", 1))
         raise InputError.of("bad-json", "not JSON", place=place, hint="download the file again") from None

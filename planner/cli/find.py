@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from planner.units import Rates
 
 DEFAULT_SCENARIO = "scenario.yaml"
-_SNIFFED_BYTES, _JSON_BYTES = 1_000_000, 64_000_000
+_SNIFFED_BYTES, _JSON_BYTES, _BLOCK_BYTES = 1_000_000, 64_000_000, 65_536
+_OVERLAP_BYTES = 1_000  # of two blocks: a schema may begin in one and end in the next
 
 
 def scenario_file(given: str | None) -> str:
@@ -67,14 +68,22 @@ def is_scenario(source: str) -> bool:
 
 
 def _is_json(source: str) -> bool:
-    """Whether a file is a scenario in JSON: the first schema in it is that of scenarios."""
+    """Whether a file is a scenario in JSON: the first schema in it is that of scenarios.
+
+    A plan begins with its own, and has a hundred megabytes: no more of it is read than that takes.
+    """
     if PurePath(source).suffix != ".json":
         return False
+    rest, read = b"", 0
     try:
-        found = re.search(r'"schema"\s*:\s*"([^"]*)"', files.read_text(source, limit_bytes=_JSON_BYTES))
-    except InputError:  # whoever reads it says what is wrong
+        with files.stream_of(source) as stream:
+            while read < _JSON_BYTES and (more := stream.read(_BLOCK_BYTES)):
+                rest, read = rest[-_OVERLAP_BYTES:] + more, read + len(more)
+                if found := re.search(rb'"schema"\s*:\s*"([^"]*)"', rest):
+                    return found[1] == b"plan/v1"
+    except (InputError, OSError):  # whoever reads it says what is wrong
         return False
-    return found is not None and found[1] == "plan/v1"
+    return False
 
 
 def scenarios_here() -> list[str]:
@@ -157,19 +166,27 @@ def load(
 
 
 def _tell_idle(frame: Frame, scenario: Scenario, catalog: Catalog, price: Sequence[str]) -> None:
-    """Prices of devices that the scenario does not allow: they move nothing."""
-    from planner.catalog.names import device_matches
+    """What prices of machines come to, and prices of what the scenario does not allow: they move nothing."""
+    from planner.candidates.offers import why_left_out
+    from planner.catalog.offers_meant import offers_priced, said_of_machines
+    from planner.scenario.terms import COMMITMENT_HOURS
 
-    allow, deny = scenario.hardware.allow, scenario.hardware.deny
+    for line in said_of_machines(catalog, price):
+        frame.say_once(line)
+    told = {
+        "not-allowed": "hardware.allow or hardware.deny leaves those devices out",
+        "region": "hardware.regions leaves those offers out",
+        "provider": "hardware.providers or hardware.exclude leaves those offers out",
+        "price-model": "hardware.pricing leaves those terms out",
+    }
     for text in price:
-        pattern = text.partition("=")[0].partition("@")[0].strip()
-        mine = [device for device in catalog.devices.values() if device_matches(device, pattern)]
-        usable = (
-            any(device_matches(one, name) for name in allow) and not any(device_matches(one, name) for name in deny)
-            for one in mine
-        )
-        if mine and not any(usable):
-            frame.say(f"--price '{text}' moves nothing: hardware.allow or hardware.deny leaves those devices out")
+        offers = offers_priced(catalog, text)
+        why = {why_left_out(offer, scenario.hardware, catalog) for offer in offers}
+        asked = any(
+            offer.price_model in COMMITMENT_HOURS for offer in offers
+        )  # by advice and plan reserve, whatever pricing
+        if why and why <= told.keys() and not (asked and "price-model" in why):
+            frame.say_once(f"--price '{text}' moves nothing: {[told[one] for one in told if one in why][-1]}")
 
 
 def _tell_which(frame: Frame, given: str, file: str) -> None:

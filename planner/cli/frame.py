@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import field
 from enum import StrEnum
 from typing import Annotated, Any, TextIO
 
@@ -55,6 +56,7 @@ class Frame:
     debug: bool = False
     no_progress: bool = False
     allow_outside: bool = False
+    told: set[str] = field(default_factory=set)  # remarks that are said once, though both sides of a question give rise
 
     @property
     def width(self) -> int:
@@ -89,6 +91,12 @@ class Frame:
         """A remark for people, on stderr; --quiet drops it."""
         if not self.quiet:
             sys.stderr.write(text.rstrip("\n") + "\n")
+
+    def say_once(self, text: str) -> None:
+        """As `say`, of what was not said yet."""
+        if text not in self.told:
+            self.told.add(text)
+            self.say(text)
 
     def warn(self, problem: Problem) -> None:
         """A warning, on stderr; --quiet drops it."""

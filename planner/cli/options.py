@@ -72,7 +72,11 @@ Prices = Annotated[
 ]
 Price = Annotated[
     list[str] | None,
-    typer.Option("--price", metavar="DEVICE=PRICE", help="Of a device-hour: 'h100-sxm=$2.50/h'; repeatable."),
+    typer.Option(
+        "--price",
+        metavar="NAME=PRICE",
+        help="Of a device-hour, h100-sxm=$2.50/h, or a machine's, aws:p5.48xlarge=$40/h; repeatable.",
+    ),
 ]
 AllowSuspect = Annotated[bool, typer.Option("--allow-suspect", help="Use prices that look wrong, too.")]
 SolverName = Annotated[Solver, typer.Option("--solver", help="Solver of the integer program.")]

@@ -96,7 +96,19 @@ ONE_MACHINE_ENGINES = frozenset({"llama.cpp"})
 _TENSOR_VENDORS = ("nvidia", "amd")
 _TENSOR_CACHES = ("fp32", "fp16", "bf16")
 _WHOLE_TENSORS = frozenset(
-    {"deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "glm_moe_dsa", "minimax_m2", "mpt", "nemotron_h", "olmo2"}
+    {
+        "deepseek_v2",
+        "deepseek_v3",
+        "deepseek_v32",
+        "glm4_moe_lite",
+        "granitemoehybrid",
+        "kimi_k2",
+        "glm_moe_dsa",
+        "minimax_m2",
+        "mpt",
+        "nemotron_h",
+        "olmo2",
+    }
 )
 # Engines that refuse weights in blocks where a rank's part of an MLP is no whole number of them, and whether ranks of
 # attention's data parallelism cut dense and shared MLPs, too (vllm-project/vllm issue 17569, sgl-project/sglang issue

@@ -116,10 +116,18 @@ def job_config(launch: TrainingLaunch) -> dict[str, Any]:
         "checkpoint": {"enable": save, "interval": steps_between_checkpoints(launch), **_checkpoints(launch)},
         "activation_checkpoint": recompute,
     }
+    if components := _compiled(launch):
+        config["compile"] = {"enable": True, "components": components}
     if launch.job.precision == "fp8":
         config["model"]["converters"] = ["quantize.linear.float8"]
         config["quantize"] = {"linear": {"float8": {"recipe_name": "tensorwise"}}}
     return config
+
+
+def _compiled(launch: TrainingLaunch) -> list[str]:
+    """What torch.compile is to make: a fused loss, and products in fp8, which scale their inputs one by one without."""
+    model = ["model"] if launch.job.precision == "fp8" else []
+    return [*model, "loss"] if launch.job.stack.cross_entropy == "fused" else model
 
 
 def _checkpoints(launch: TrainingLaunch) -> dict[str, Any]:
@@ -191,8 +199,8 @@ def _notes(launch: TrainingLaunch) -> Iterator[str]:
         yield "zero-2 is fsdp_reshard_after_forward never: parameters stay whole between forward and backward"
     if launch.job.offload:
         yield "enable_cpu_offload keeps weights and gradients on the host, too: steps take longer than planned"
-    if launch.job.stack.cross_entropy != "standard":
-        yield f"the plan counts on a {launch.job.stack.cross_entropy} loss: turn on compile.enable for the loss"
+    if launch.job.stack.cross_entropy == "chunked":
+        yield "the plan counts on a chunked loss: without one the logits of a micro-batch take more memory"
     arch: Architecture | None = launch.model.arch
     if arch is not None and launch.layout.pp > 1 and arch.layer_count % launch.layout.pp:
         yield "its layers do not divide over the stages: torchtitan makes its own uneven cut"

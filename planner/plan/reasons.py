@@ -394,7 +394,7 @@ def _load_reason(candidates: Candidates, task: Task, row: ServingAllocation) -> 
         f"{needed}{spare} {'replica' if one else 'replicas'} of {row['devices_per_replica']} × {row['device']} "
         f"{'carries' if one else 'carry'} {users}"
         f"{format_number(row['planned_requests_per_s'])} requests/s at peak, {row['load_at_peak']:.0%} of what "
-        f"{'it' if one else 'they'} can"
+        f"{'it' if one else 'they'} may"
     )
     if row["point"] is None:
         return f"{carried} (limited by {row['binds']})"

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from planner.carriers import dataclass
-from planner.reading.jsonlines import JsonLines, document_of, flat, head_document, head_keys, records_of
+from planner.reading.jsonlines import JsonLines, document_of, documents_of, flat, head_document, head_keys, records_of
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
 from planner.reading.points import number_of, point_of, reading_of
 from planner.reading.reading import Reading, Skips
@@ -32,8 +32,8 @@ def stem_of(source: Source) -> str:
 def _records(source: Source, skipped: Skips) -> Iterator[tuple[int, dict[str, Any]]]:
     """Runs of one JSON object, of a list, or one a line."""
     if _one_document(source):
-        whole = document_of(source)
-        rows = whole if isinstance(whole, list) else [whole]
+        wholes = documents_of(source, skipped)
+        rows = [row for whole in wholes for row in (whole if isinstance(whole, list) else [whole])]
         for number, row in enumerate(rows, start=1):
             if isinstance(row, dict):
                 yield number, row

@@ -16,7 +16,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "createdatiso", "createdat", "created", "requestcreatedat", "starttime", "starttimeunixnano", "timeunixnano",
         "timegenerated", "timegeneratedutc",
         "requeststart", "receivedat", "startedat", "submittedat",
-        "datetime", "eventtime", "time", "ts", "date", "t", "start", "begin",
+        "timelocal", "timeiso8601", "datetime", "eventtime", "time", "ts", "date", "t", "start", "begin",
     ),
     "input": (
         "inputtokens", "prompttokens", "contexttokens", "requesttokens", "inputlength", "numprefilltokens",
@@ -25,6 +25,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "usageinputtokens", "isl", "tokensin", "inputsequencelength", "prompttokenslen",
         "tokensprompt", "inputusage", "tokencountprompt", "tokensinput", "inputtoken", "prompttoken", "intokens",
         "intok", "usageinput", "usagedetailsinput", "inputtok", "prompttok", "requestlength", "inputcount",
+        "usagemetadataprompttokencount", "prompttokencount",
     ),
     "output": (
         "outputtokens", "completiontokens", "generatedtokens", "responsetokens", "outputlength", "numdecodetokens",
@@ -34,10 +35,16 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "outputsequencelength", "anstokens", "answertokens", "gentokens", "decodelength", "tokenscompletion",
         "outputusage", "tokencountcompletion", "tokensoutput", "outputtoken", "completiontoken", "responsetoken",
         "outtokens", "outtok", "usageoutput", "usagedetailsoutput", "outputtok", "answerlength", "outputcount",
+        "usagemetadatacandidatestokencount", "candidatestokencount",
     ),
     "id": ("requestid", "id", "reqid", "callid", "traceid", "uuid", "xrequestid"),
     "model": ("model", "modelid", "modelname", "modelgroup", "deployment"),
     "status": ("status", "statuscode", "state", "outcome", "finishstatus"),
+    "total": (  # of prompt and answer, where one of them is not told
+        "totaltokens", "usagetotaltokens", "tokenstotal", "totaltokencount", "usagemetadatatotaltokencount",
+        "usagetotal", "numtotaltokens", "totaltokensused", "tokencount",
+    ),
+    "thoughts": ("thoughtstokencount", "usagemetadatathoughtstokencount"),  # of answers that are told without (Gemini)
     # of prompts that are told without what a cache gave and what was written to it (Anthropic): those are added
     "cache_read": ("cachereadinputtokens", "usagecachereadinputtokens", "cachereadtokens"),
     "cache_write": ("cachecreationinputtokens", "usagecachecreationinputtokens", "cachecreationtokens"),
@@ -67,7 +74,13 @@ _GERMAN = (  # parts of names, the longest first, as compounds have them: Eingab
 _MEANT = dict(_GERMAN)
 _PART = re.compile("|".join(_MEANT), re.IGNORECASE)
 _LOST = re.compile(r"[^\x00-\x7f]")  # what is no character of UTF-8 is read as one sign
-_BELOW = ("input", "output")  # roles whose columns may lie in records of any name: attributes.gen_ai.usage.input_tokens
+_BELOW = (
+    "input",
+    "output",
+    "total",
+    "thoughts",
+)  # roles whose columns may lie in records of any name: attributes.gen_ai.usage.input_tokens
+_PARTS = ("cache_read", "cache_write", "thoughts")  # which a sum of prompt and answer holds already
 SYMBOLS = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns"}
 
 
@@ -77,6 +90,7 @@ class Roles:
 
     of: Mapping[str, str]  # role -> column as it is written
     time_unit_s: float | None = None  # None: the name gives none  [s]
+    whole: str = ""  # role whose column counts prompt and answer together: the other one is taken off
 
 
 def plain(name: str) -> str:
@@ -130,4 +144,13 @@ def roles_of(names: Sequence[str], named: Mapping[str, str] | None = None) -> Ro
         found.pop("cache_write", None)
     legible = {_LOST.sub("\ufffd", name): name for name in names}  # of a file that is in Latin-1, say
     found.update({role: legible.get(_LOST.sub("\ufffd", name), name) for role, name in (named or {}).items()})
-    return Roles(of=found, time_unit_s=unit_of(found["time"]) if "time" in found else None)
+    whole, both = "", found.pop("total", "")
+    if both and len({"input", "output"} & found.keys()) == 1:
+        whole = "output" if "input" in found else "input"
+        found = {role: name for role, name in found.items() if role not in _PARTS} | {whole: both}
+    return Roles(of=found, time_unit_s=unit_of(found["time"]) if "time" in found else None, whole=whole)
+
+
+def counts_both(names: Sequence[str]) -> str:
+    """The column that counts prompt and answer together; "" without one."""
+    return next((name for name in names if {plain(english(name)), *_ends_of(name)} & set(NAMES["total"])), "")

@@ -48,6 +48,45 @@ def document_of(source: Source) -> Any:
         raise refused(source, "bad-json", f"{source.name} is not JSON: {error}", "see the file") from None
 
 
+def documents_of(source: Source, skipped: Skips) -> list[Any]:
+    """The JSON values that a source holds one after the other, as several runs append them; a half one is counted.
+
+    Parameters
+    ----------
+    source
+        What is read.
+    skipped
+        Takes the end that is no JSON, where values stand before it.
+
+    Raises
+    ------
+    InputError
+        Not one value is whole.
+    """
+    text = source.text()
+    found, end = values_in(text)
+    if len(found) < 2:
+        return [document_of(source)]
+    if rest := text[end:].strip():
+        skipped.add("the end of the file, half written", text.count("\n", 0, text.index(rest, end)) + 1)
+    return found
+
+
+def values_in(text: str) -> tuple[list[Any], int]:
+    """JSON values that stand one after the other, with blanks between, and where the last whole one ends."""
+    decoder, at = json.JSONDecoder(), 0
+    found: list[Any] = []
+    while True:
+        begin = at
+        while begin < len(text) and text[begin] in " \t\r\n":
+            begin += 1
+        try:
+            value, at = decoder.raw_decode(text, begin)
+        except (ValueError, RecursionError):
+            return found, at
+        found.append(value)
+
+
 def head_document(source: Source) -> Any:
     """The head as one JSON value when it is all there is; None otherwise."""
     if not source.whole or source.head_text.lstrip()[:1] not in ("{", "["):
@@ -83,6 +122,8 @@ def records_of(source: Source) -> list[dict[str, Any]]:
         return found
     whole = head_document(source)
     rows = whole if isinstance(whole, list) else _list_in(whole)
+    if whole is None and begin == "{" and not found:  # records of several lines each, one after the other
+        rows = values_in(source.head_text)[0]
     if rows is None and begin == "[":
         rows = list(_begun(source.head_text.lstrip()))
     return [row for row in (rows or [])[:_MOST_HEAD] if isinstance(row, dict)]
@@ -193,6 +234,10 @@ class JsonLines:
             if text.lstrip().startswith("["):
                 rows = list(_begun(text.lstrip()))
                 self.skipped.add("the end of the file, half written", len(rows) + 1)
+            elif len((found := values_in(text))[0]) > 1:
+                rows, end = found
+                if text[end:].strip():
+                    self.skipped.add("the end of the file, half written", len(rows) + 1)
         if rows is None:
             raise refused(self.source, "bad-json", f"{self.source.name} is not whole JSON", "fetch it again")
         records, numbers = [], []

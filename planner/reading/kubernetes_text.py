@@ -17,6 +17,7 @@ _SECTION = re.compile(r"([A-Z][\w ]{0,40}):\s*(.*)$")
 _PAIR = re.compile(r"\s*([\w./-]{1,200})[=:]\s*(\S*)\s*$")
 _READY = re.compile(r"\s+Ready\s+(\w+)\s")
 _COLUMN = re.compile(r"\S+(?: \S+)*")  # names of columns stand two blanks apart at least
+_APART = re.compile(r" {2,}|\t+")  # of what was pasted, too, and stands below its name no more
 # name of a column, without case and signs -> what it stands for, as the end of a name that a user gave
 _LABELS = {
     "gpuproduct": "nvidia.com/gpu.product", "product": "nvidia.com/gpu.product", "gpumemory":
@@ -26,7 +27,19 @@ _LABELS = {
 _CUSTOM = re.compile(
     r"NAME(?: {2,}[A-Z0-9_./-]+)+ *\n[a-z0-9][a-z0-9.-]* {2,}(?:.* {2,})?[0-9]+\b"
 )  # of -o custom-columns
-_COUNTS = ("gpu", "gpus", "gpucount", "nvidiacomgpu")
+_COUNTS = (
+    "gpu",
+    "gpus",
+    "gpucount",
+    "nvidiacomgpu",
+    "nvidiacomgpucount",
+    "accelerators",
+    "gpuallocatable",
+    "allocatable",
+    "gpucapacity",
+    "amdcomgpu",
+    "gpualloc",
+)
 
 
 def recognise_described(source: Source) -> Match:
@@ -117,7 +130,9 @@ def _printed(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         if not columns or set(again) == set(columns):  # of a further file
             columns = again
             continue
-        cells = {name: line[place].strip() for name, place in columns.items()}
+        apart = _APART.split(line.strip())
+        cells = dict(zip(columns, apart)) if len(apart) == len(columns) else {
+            name: line[place].strip() for name, place in columns.items()}  # fmt: skip
         cells = {name: "" if cell == "<none>" else cell for name, cell in cells.items()}
         node = _empty(cells.get("name", ""))
         node["metadata"]["labels"] = {label: cells[name] for name, label in _LABELS.items() if cells.get(name)}

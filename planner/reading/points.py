@@ -93,6 +93,7 @@ _MEANS: Mapping[str, tuple[str, ...]] = {
     "_failed": ("failed", "failedrequests", "failurescount", "errorrequestcountavgrequests", "resultsnumerrors"),
     "_total_input": ("totalinputtokens", "totalinput"),
     "_total_output": ("totaloutputtokens", "totalgeneratedtokens"),
+    "_tokens_per_s": ("tokenthroughput", "tokenthroughputtokenssec", "tokenthroughputtokss", "tokensthroughput"),
     "_duration": ("duration", "benchmarkdurations", "elapsedtime", "benchmarkduration"),
     "output_tokens_per_s_per_device": (
         "throughputtokenspersecperchip", "pergpuoutputthroughputtpsgpu", "outputtputpergpu",
@@ -252,6 +253,7 @@ def _derive(point: Point) -> None:
         cells["n_accel"] = prompts + answers
         if each := cells.pop("output_tokens_per_s_per_device", None):  # told of those that make answers alone
             cells.setdefault("output_tokens_per_s_total", each * answers)
+    _derive_tokens(cells)
     rate, kept_up = cells.get("request_rate"), cells.get("requests_per_s")
     if rate and kept_up and cells.get("concurrency") and abs(kept_up / rate - 1) < _SAME_RATE:
         del cells["concurrency"]  # a bound that did not bind: requests came at their rate
@@ -262,6 +264,18 @@ def _derive(point: Point) -> None:
             cells["scenario"] = "open loop"
         else:
             cells["scenario"] = "all requests at once"
+
+
+def _derive_tokens(cells: dict[str, Any]) -> None:
+    """Tokens a second that do not say which, where the requests a second and their lengths prove it."""
+    tokens, requests = cells.get("_tokens_per_s"), cells.get("requests_per_s")
+    given, made = cells.get("input_tokens"), cells.get("output_tokens")
+    if not (tokens and requests and given and made):
+        return
+    for column, each in (("output_tokens_per_s_total", made), ("total_tokens_per_s", given + made)):
+        if abs(tokens / (requests * each) - 1) < _SAME_RATE:
+            cells.setdefault(column, tokens)
+            return
 
 
 def measured(point: Point) -> bool:

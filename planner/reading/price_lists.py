@@ -59,7 +59,12 @@ def recognise(source: Source) -> Match:
         marks = {"skuName": "skuName" in keys, "productName": "productName" in keys,
                  "retailPrice or pricePerHour": bool({"retailPrice", "pricePerHour"} & keys),
                  "unitOfMeasure": "unitOfMeasure" in keys}  # fmt: skip
-        return fit(marks, tool="Azure Retail Prices", ceiling=0.97)
+        api = ("description", "serviceRegions", "pricingInfo", "usageUnit", "tieredRates")
+        rows = ("sku", "geo_taxonomy", "pricing_unit", "tiered_rates")
+        google = (fit({name: name in keys for name in form}, tool="Google Cloud SKUs", ceiling=0.97)
+                  for form in (api, rows))  # fmt: skip
+        matches = [fit(marks, tool="Azure Retail Prices", ceiling=0.97), *google]
+        return max(matches, key=lambda match: match.score)
     names = set(header_of(source)[0])
     forms = {"SkyPilot": skypilot.NEEDED, "gpuhunt": gpuhunt.NEEDED}
     matches = [fit({name: name in names for name in needed}, tool=tool, ceiling=0.98) for tool, needed in forms.items()]

@@ -44,6 +44,7 @@ MODULES = (
     "planner.reading.launches",
 )  # fmt: skip
 _NEAREST = 3
+_PACKED_OF = re.compile(r"\.[^.]+$")
 _JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*[\[{\"\]])")  # how a document begins; [12:00] is of a log
 _COLUMNS = ("requests-table", "requests-json", "request-lengths")  # kinds whose columns --column names
 _NO_TEXT = (  # first bytes of what people have beside texts, and what to make of it
@@ -133,8 +134,13 @@ def read(source: Source, asked: Asked | None = None, named: str = "") -> Reading
     UsageError
         There is no kind of the given name.
     """
+    packed = source.packed_again()
+    if packed:
+        source = Source(*(path for path in source.paths if path not in packed))
     kind, match = kind_of(source, named, asked)
     reading = kind.read(source, asked or Asked())
+    for path in packed:
+        reading.note(f"{PurePath(path).name} is {_PACKED_OF.sub('', PurePath(path).name)}, packed: it counts once")
     for again, first in source.twins():
         reading.note(f"{PurePath(again).name} is the same as {PurePath(first).name}, byte for byte: both count")
     reading.tool = reading.tool or match.tool

@@ -343,7 +343,13 @@ class RequestLog:
         reading.understood["time"] = f"{column}, {SYMBOLS[unit]}: {why}"
         parts = [self.roles.of[role] for role in ("input", "cache_read", "cache_write") if role in self.roles.of]
         reading.understood["prompt"] = f"{' + '.join(parts)}, tokens"
-        reading.understood["answer"] = f"{self.roles.of['output']}, tokens"
+        parts = [self.roles.of[role] for role in ("output", "thoughts") if role in self.roles.of]
+        reading.understood["answer"] = f"{' + '.join(parts)}, tokens"
+        if self.roles.whole:
+            both, part = self.roles.of[self.roles.whole], "input" if self.roles.whole == "output" else "output"
+            reading.understood["prompt" if part == "output" else "answer"] = (
+                f"{both} less {self.roles.of[part]}, tokens"
+            )
         if self.signs.said:
             reading.understood["numbers"] = self.signs.said
         return unit, middle * unit >= EPOCH_FROM_S

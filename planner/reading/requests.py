@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from planner.reading.columns import Roles, roles_of
+from planner.reading.columns import Roles, counts_both, roles_of
 from planner.reading.decimal_signs import DecimalSign, Signs, WholeSign, number_in, signs_of
 from planner.reading.jsonlines import JsonLines, flat, records_of
-from planner.reading.kinds import NOTHING, Asked, Kind, Match
+from planner.reading.kinds import NOTHING, SURE, Asked, Kind, Match
 from planner.reading.reading import Reading
 from planner.reading.request_log import RequestLog
 from planner.reading.source import Source, refused
@@ -27,7 +27,13 @@ from planner.reading.uniform_lines import columns_of
 _NEEDED = ("time", "input", "output")
 _SAID = {"time": "a time of each request", "input": "tokens of its prompt", "output": "tokens of its answer"}
 _CACHE = ("cache_read", "cache_write")
-_ONE_BY_ONE = ("status", "cached", "delay", *_CACHE)  # roles with which requests are taken one after the other
+_ONE_BY_ONE = (
+    "status",
+    "cached",
+    "delay",
+    "thoughts",
+    *_CACHE,
+)  # roles with which requests are taken one after the other
 _SEPARATORS = ",;\t|"
 _FAILED = ("error", "fail", "cancel", "abort", "timeout", "rejected")
 _LONGEST_CELL = 131_072
@@ -90,6 +96,8 @@ def _by_roles(names: Sequence[str], form: str) -> Match:
     found = [_SAID[role] for role in _NEEDED if role in roles]
     missing = [_SAID[role] for role in _NEEDED if role not in roles]
     score = (0.2, 0.35, 0.5, 0.9)[len(found)] if found else 0.1
+    if len(missing) == 2 and "time" in roles and counts_both(names):  # told why it is not enough
+        score = SURE
     return Match(score=score, found=(form, *found), missing=tuple(missing), tool=tool_of(names))
 
 
@@ -118,6 +126,12 @@ def _demand_roles(source: Source, roles: Roles, names: Sequence[str], asked: Ask
             hint = "columns: " + ", ".join(names[:30])
             raise refused(source, "unknown-column", f"there is no column '{column[:80]}' for {role}", hint, 1)
     missing = [role for role in _NEEDED if role not in roles.of]
+    if missing == ["input", "output"] and (both := counts_both(names)):
+        message = f"'{both[:80]}' counts prompt and answer together, and no column tells them apart: what a request "
+        hint = (
+            "--column input=NAME (or output=NAME) names a column of one of them, and the other is the rest; columns: "
+        )
+        raise refused(source, "one-sum", f"{message}takes of an engine hangs on both", hint + ", ".join(names[:30]), 1)
     if missing:
         hint = " ".join(f"--column {role}=NAME" for role in missing) + "; columns: " + ", ".join(names[:30])
         raise refused(source, "missing-column", f"no column is seen for: {', '.join(missing)}", hint[:600], 1)
@@ -162,7 +176,7 @@ def _with_day(roles: Roles, first: Mapping[str, Any]) -> Roles:
         return roles
     taken = set(roles.of.values())
     day = next((name for name, value in first.items() if name not in taken and day_alone(value)), "")
-    return Roles(of={**roles.of, "day": day}) if day else roles
+    return Roles(of={**roles.of, "day": day}, whole=roles.whole) if day else roles
 
 
 def _models(gets: Mapping[str, Callable[[Any], Any]], records: Iterable[Any]) -> list[str]:
@@ -244,6 +258,10 @@ def _take(
         if role in gets:
             more = _tokens(gets[role](record), log, role)
             given += more if more > 0 else 0.0
+    if "thoughts" in gets and (more := _tokens(gets["thoughts"](record), log, "thoughts")) > 0:
+        made += more
+    if log.roles.whole:
+        given, made = (given - made, made) if log.roles.whole == "input" else (given, made - given)
     reason = wrong_tokens(given, made)
     if reason:
         return reason
@@ -370,7 +388,7 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
     if {*_ONE_BY_ONE, "day"} & roles.keys() or len(set(names)) < len(names):
         return False
     wanted = {roles[role]: role for role in ("time", "input", "output", "id") if role in roles}
-    if len(wanted) < 3 or b'"' in block:
+    if log.roles.whole or len(wanted) < 3 or b'"' in block:
         return False
     try:
         table = pd.read_csv(io.BytesIO(block), sep=separator, header=None, names=names, usecols=list(wanted),
@@ -401,7 +419,7 @@ def _fast_columns(log: RequestLog, block: bytes, number: int) -> bool:
     """Lines that differ in their numbers alone, in columns, when all of them are sound; else False."""
     roles = log.roles.of
     found = columns_of(block) if not {*_ONE_BY_ONE, "id"} & roles.keys() else None
-    if found is None or not all(roles[role] in found.numbers for role in _NEEDED):
+    if found is None or log.roles.whole or not all(roles[role] in found.numbers for role in _NEEDED):
         return False
     blocks = found.lists.get(roles["blocks"]) if "blocks" in roles else None
     if "blocks" in roles and blocks is None:
@@ -420,7 +438,7 @@ def _fast_records(log: RequestLog, records: list[dict[str, Any]], number: int, z
     from planner.frames import pandas
 
     roles = log.roles.of
-    if {*_ONE_BY_ONE, "day"} & roles.keys() or any("." in column for column in roles.values()):
+    if {*_ONE_BY_ONE, "day"} & roles.keys() or log.roles.whole or any("." in column for column in roles.values()):
         return False
     try:
         columns = {role: [record[column] for record in records] for role, column in roles.items()}
@@ -497,7 +515,7 @@ def _cell_getter(at: int) -> Callable[[Any], Any]:
             try:
                 return json.loads(text)
             except ValueError:
-                return None
+                return text  # a time in brackets, as web servers write it
         return text or None
 
     return get

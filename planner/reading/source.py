@@ -28,6 +28,7 @@ MOST_BYTES = 64_000_000_000  # of one reading, decompressed
 MOST_FILES = 1_000
 _STDIN_LIMIT_BYTES = 8_000_000_000
 _MOST_GROWTH = 250  # decompressed over compressed, of what is larger than a text may be: logs shrink to a tenth
+_PACKED = re.compile(r"(?i)\.(gz|gzip|zst|zstd)$")
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _ZSTD_BITE = 1024  # bytes given at once: a block of four may grow to 128 KiB, so that a bite gives 33 MB at most
 
@@ -97,6 +98,22 @@ class Source:
                     found.append((str(path), first[digest.digest()]))
                 first.setdefault(digest.digest(), str(path))
         return found
+
+    def packed_again(self) -> list[StrPath]:
+        """Packed files whose bytes lie beside them unpacked, as a folder holds log.csv.gz and log.csv."""
+        there = {str(path): path for path in self.paths}
+        found = []
+        for path in self.paths:
+            plain = there.get(_PACKED.sub("", str(path)))
+            if plain is not None and plain != path and self._digest(path) == self._digest(plain):
+                found.append(path)
+        return found
+
+    def _digest(self, path: StrPath) -> bytes:
+        digest = hashlib.sha256()
+        for block in self._blocks_of(path):
+            digest.update(block)
+        return digest.digest()
 
     def blocks(self) -> Iterator[bytes]:
         """All bytes of all files, a megabyte at a time."""
@@ -218,12 +235,20 @@ def refused(source: Source, reference: str, message: str, hint: str = "", line: 
     message
         What is wrong.
     hint
-        What to do about it; empty: none.
+        What to do about it; empty: what is done about such a problem anywhere.
     line
         From 1; 0 = the whole file.
     """
     place = Place(file=source.name, line=line, column=1 if line else 0)
-    return InputError(Problem(reference=reference, message=message, places=(place,), hint=hint))
+    way = hint or _WAYS.get(reference, "look at that place of the file")
+    return InputError(Problem(reference=reference, message=message, places=(place,), hint=way))
+
+
+_WAYS = {  # out of what ails a file, whatever it holds
+    "bad-json": "mend it there, or fetch it again: it may be cut short",
+    "bad-header": "fetch it again, from its first byte on: it may be cut short",
+    "nothing-taken": "look at its first lines: --as NAME reads it as another kind, --column names columns",
+}
 
 
 def _named(paths: Sequence[StrPath]) -> Iterator[StrPath]:

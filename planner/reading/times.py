@@ -103,7 +103,7 @@ def iso_seconds(text: str, zone: tzinfo, day_first: bool = False) -> float:
     day_first
         Of 9/2/2023 the day stands first, not the month.
     """
-    text = _TICKS.sub(r"\1", text.strip())
+    text = _TICKS.sub(r"\1", text.strip().removeprefix("[").removesuffix("]"))
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -113,7 +113,7 @@ def iso_seconds(text: str, zone: tzinfo, day_first: bool = False) -> float:
 
 def has_zone(text: str) -> bool:
     """Whether a written time names its zone."""
-    return bool(_ZONE.search(text.strip()))
+    return bool(_ZONE.search(text.strip().removesuffix("]")))
 
 
 def is_clock(value: object) -> bool:

@@ -370,15 +370,19 @@ def read_lengths(source: Source, asked: Asked) -> Reading:
                       of="requests")  # fmt: skip
     columns: dict[str, list[float]] = {"input": [], "output": []}
     roles: dict[str, str] = {}
+    whole = ""
     for number, record in enumerate(_length_rows(source, reading), start=1):
-        roles = roles or dict(roles_of(list(record), asked.columns).of)
-        given = number_of(record.get(roles.get("input", "")))
+        if not roles:
+            found = roles_of(list(record), asked.columns)
+            roles, whole = dict(found.of), found.whole
+        given, made = (number_of(record.get(roles.get(role, ""))) for role in ("input", "output"))
+        if whole and given is not None and made is not None:
+            given, made = (given - made, made) if whole == "input" else (given, made - given)
         if given is None or not 1 <= given <= 1e9:
             reading.skipped.add("no prompt, or negative tokens", number)
             continue
         reading.taken += 1
         columns["input"].append(given)
-        made = number_of(record.get(roles.get("output", "")))
         if made is not None and 1 <= made <= 1e9:
             columns["output"].append(made)
     if not reading.taken:

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from planner import units
 from planner.catalog.load import find_device
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
+from planner.catalog.offers_meant import shapes_named
 from planner.errors import InputError
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Items, Lines, columns
@@ -70,7 +71,13 @@ def sheet(catalog: Catalog, identifier: str) -> EntrySheet:
     try:
         return _device_sheet(catalog, find_device(catalog, identifier))
     except InputError as error:
+        machines = shapes_named(catalog, identifier)
+        if len(machines) == 1:
+            return _shape_sheet(catalog, machines[0])
         problem = error.problems[0]
+        if machines:
+            message, ids = f"'{identifier}' is a machine of several providers", [shape.id for shape in machines]
+            raise InputError.of("unknown-id", message, hint=f"name one: {', '.join(ids[:5])}") from None
         message = f"no device, shape or offer '{identifier}'"
         raise InputError.of("unknown-id", message, hint=problem.hint or "plan catalog list") from None
 

@@ -173,6 +173,19 @@ def test_flags_come_back_as_they_were() -> None:
         OwnPrices.of(["2026-06-01", "2026-06-02"], None)
 
 
+@pytest.mark.parametrize("text", ["01.06.2026", "6/1/2026", "20260601", "2026-06", "today", "2026"])
+def test_a_day_in_another_form_is_no_file_that_is_missing(text: str) -> None:
+    with pytest.raises(UsageError, match="neither a file nor a date") as caught:
+        OwnPrices.of([text], None)
+    assert "2026-11-21" in caught.value.problems[0].hint
+
+
+def test_before_the_first_price_its_day_is_told() -> None:
+    with pytest.raises(InputError, match="no-prices") as caught:
+        load_priced(None, OwnPrices.of(["2020-01-01"], None))
+    assert caught.value.problems[0].hint.endswith("its oldest price is of 2024-12-01")
+
+
 def solved(tmp_path: Path) -> dict[str, Any]:
     (tmp_path / "mine.csv").write_text(
         SHORT + "oci:af-casablanca-1:BM.GPU4.8:on_demand,9,2026-11-20\n", encoding="utf-8"
@@ -257,6 +270,7 @@ def test_prices_change_by_a_share(catalog: Catalog) -> None:
         ("h100-sxm=+20%", 1.2, {STEADY, SPOT}),
         ("h100-sxm@spot=-12.5 %", 0.875, {SPOT}),
         ("aws:*:on_demand=-10%", 0.9, {STEADY}),
+        ("aws:p5.48xlarge@spot=-10%", 0.9, {SPOT}),
     ):
         after = offers_of(with_device_price(catalog, text))
         for name in (STEADY, SPOT, "gcp:us-east5-a:tpu-v5p-12288:on_demand"):
@@ -308,24 +322,72 @@ def test_a_price_in_another_currency_counts_at_the_rate_of_the_scenario() -> Non
         load_priced(None, OwnPrices.of(None, ["h100-sxm-80gb=€2.50/h"]))
 
 
+P5 = "aws:us-east-1:p5.48xlarge:on_demand"
+
+
 @pytest.mark.parametrize(
-    ("text", "way"),
+    ("text", "moved", "left"),
     [
-        ("aws:us-east-1:p5.48xlarge:on_demand=$31.90/h", "aws:us-east-1:p5.48xlarge:on_demand=-10%"),
-        ("aws/p5.48xlarge=$31.90/h", "aws:*:p5.48xlarge:*=-10%"),
-        ("p5.48xlarge=$31.90/h", "aws:*:p5.48xlarge:*=-10%"),
+        (f"{P5}=$31.90/h", {P5}, SPOT),
+        ("aws:us-east-1:p5.48xlarge=$31.90/h", {P5}, SPOT),
+        ("aws:p5.48xlarge=$31.90/h", {P5}, SPOT),
+        ("aws/p5.48xlarge=$31.90/h", {P5}, SPOT),
+        ("p5.48xlarge=$31.90/h", {P5}, SPOT),
+        ("aws:p5.48xlarge@spot=$31.90/h", {SPOT}, P5),
+        ("aws:*:p5.48xlarge:*@spot=$31.90/h", {SPOT}, P5),
+        ("aws:*:p5.48xlarge:spot=$31.90/h", {SPOT}, P5),
+        ("aws:p5.48xlarge=$23287/month", {P5}, SPOT),
     ],
 )
-def test_an_offer_or_a_machine_is_told_with_what_gives_it_a_price(catalog: Catalog, text: str, way: str) -> None:
-    """A break-even names an offer and its price: asked with it, "there is no device" was all that was said."""
-    with pytest.raises(UsageError) as caught:
+def test_an_offer_or_a_machine_has_a_price_of_its_own(catalog: Catalog, text: str, moved: set[str], left: str) -> None:
+    """A break-even names an offer and its price: asked with it, a file of prices was all that did."""
+    after, before = offers_of(with_device_price(catalog, text)), offers_of(catalog)
+    assert {after[name].price_microusd_per_hour for name in moved} == {31_900_000}  # of the machine, not of a device
+    changed = {name for name, one in after.items() if one != before[name]}
+    assert moved <= changed
+    assert left not in changed
+    assert {name.split(":")[2] for name in changed} == {"p5.48xlarge"}
+    provenance = after[min(moved)].provenance
+    assert (provenance.status, provenance.as_of) == ("user", "")
+    assert provenance.source.endswith("=$31.90 /h a machine")
+
+
+@pytest.mark.parametrize(
+    ("text", "reference", "told"),
+    [
+        ("aws:*=$40/h", "many-machines", "--price 'aws:*=-10%'"),
+        ("aws:us-east-1=$40/h", "many-machines", "name one machine"),
+        ("aws:*:p5.48xlarge:*=$40/h", "many-terms", "aws:*:p5.48xlarge:*@on_demand=$40/h"),
+        ("aws:p5.48xlarge@flex=$40/h", "no-offer", "write aws:p5.48xlarge@block="),
+        ("aws:p5.48xlrge=$40/h", "unknown-device", "did you mean 'aws:p5.48xlarge'?"),
+        ("aws:p5.48xlarge=40", "missing-unit", "$40/h"),
+        ("aws:p5.48xlarge=$0/h", "bad-price", "hardware.owned"),
+        ("lambda:h100-*=$2/h", "unknown-device", "--price 'lambda:*:gpu_1x_h100_pcie:*=-10%'"),
+    ],
+)
+def test_a_price_of_several_machines_or_terms_is_asked_about(
+    catalog: Catalog, text: str, reference: str, told: str
+) -> None:
+    with pytest.raises(UsageError, match=reference) as caught:
         with_device_price(catalog, text)
-    hint = caught.value.problems[0].hint
-    assert "--prices (offer,price_usd_per_hour_per_shape,as_of)" in hint
-    assert hint.endswith(f"--price '{way}'")
-    before = {one.id: one.price_microusd_per_hour for one in catalog.offers}
-    after = {one.id: one.price_microusd_per_hour for one in with_device_price(catalog, way).offers}
-    assert {name.split(":")[2] for name, price in after.items() if price != before[name]} == {"p5.48xlarge"}
+    assert told in caught.value.problems[0].hint
+
+
+def test_a_plan_at_the_price_of_one_machine_is_verified_with_it() -> None:
+    flag = "hyperstack:n3-H100-SXM5x8=$7.77/h"
+    job = {"name": "j", "model": "llama-3.1-8b", "tokens": "1B", "deadline": "20 days"}
+    asked = scenario([job], hardware={"allow": ["h100-sxm-80gb"]})
+    plan = api.solve(asked, api.catalog_of(asked, price=[flag])).document
+    (row,) = plan["workloads"][0]["allocations"]
+    assert (row["offer"].split(":")[:3:2], row["price_source"]) == (
+        ["hyperstack", "n3-H100-SXM5x8"], "--price hyperstack:n3-H100-SXM5x8=$7.77 /h a machine"
+    )  # fmt: skip
+    assert plan["provenance"]["catalog"]["own_prices"] == [f"--price {flag}"]
+    assert errors(json.loads(json.dumps(plan))) == []
+    assert "other-catalog" in {one.reference for one in api.verify(plan, load_catalog())}
+    forged = json.loads(json.dumps(plan))
+    forged["provenance"]["catalog"]["own_prices"] = ["--price hyperstack:n3-H100-SXM5x8=$7.78/h"]
+    assert "other-catalog" in {one.reference for one in api.verify(forged)}
 
 
 def test_a_quote_in_a_known_region_is_in_its_country(catalog: Catalog, tmp_path: Path) -> None:
@@ -357,8 +419,6 @@ def test_prices_that_are_no_numbers_are_told_how_to_write_them(catalog: Catalog,
     ("asked", "told"),
     [
         ("h100-*=20%", r"write \+20% or -20%"),
-        ("aws/p5.48xlarge=-10%", r"--price 'aws:\*:p5.48xlarge:\*=-10%'"),
-        ("p5.48xlarge=-10%", r"--price 'aws:\*:p5.48xlarge:\*=-10%'"),
         ("lambda:h100-*=+5%", r"--price 'lambda:\*:gpu_1x_h100_pcie:\*=\+5%' --price"),
     ],
 )

@@ -152,3 +152,28 @@ def test_a_price_of_devices_that_are_left_out_says_that_it_moves_nothing(run: Ru
     assert run("solve", SCENARIO, *flags, "--price", "v100-*=+10%").out == quiet.out
     assert idle not in run("solve", SCENARIO, *flags[:-1], "--price", "a100-*=+10%").err
     assert idle not in run("solve", SCENARIO, *flags[:-1], "--price", "lambda:*=+10%").err
+
+
+def test_a_price_of_a_machine_is_told_by_the_device_and_one_of_terms_that_are_left_out_moves_nothing(
+    run: Run, here: Path
+) -> None:
+    flags = ("--set", "hardware.allow=[h100-sxm-80gb]", "--out", "-")
+    told = run("solve", SCENARIO, *flags, "--price", "aws:p5.48xlarge=$16/h").err
+    assert "is of a machine, aws/p5.48xlarge: $2.00/h for each of its 8 devices, in " in told
+    assert "moves nothing" not in told
+    told = run("solve", SCENARIO, *flags, "--price", "h100-sxm@spot=$1/h").err
+    assert "moves nothing: hardware.pricing leaves those terms out" in told
+    told = run("solve", SCENARIO, *flags, "--price", "aws:p5.48xlarge@commitment_3y=$9/h").err
+    assert "moves nothing" not in told  # advice and plan reserve ask for commitments, whatever pricing says
+    told = run("compare", SCENARIO, SCENARIO, "--price", "aws:p5.48xlarge=$16/h").err
+    assert told.count("is of a machine") == 1  # each side is loaded with it
+    told = run("solve", SCENARIO, *flags, "--set", "hardware.providers=[aws]", "--price", "gcp:*=-10%").err
+    assert "moves nothing: hardware.providers or hardware.exclude leaves those offers out" in told
+    assert "is of a machine" not in told
+
+
+@pytest.mark.parametrize("name", ["aws/p5.48xlarge", "aws:p5.48xlarge", "p5.48xlarge"])
+def test_a_machine_is_shown_by_each_of_its_names(run: Run, here: Path, name: str) -> None:
+    shown = run("catalog", "show", name)
+    assert (shown.code, "aws/p5.48xlarge" in shown.out) == (0, True)
+    assert "did you mean" in run("catalog", "show", "h1000").err

@@ -28,6 +28,23 @@ def test_torchtitan_says_that_it_moves_more_than_the_optimizer(launches: Read) -
         assert ("keeps weights and gradients on the host, too" in config.text) == bool(offload)
 
 
+@pytest.mark.parametrize(
+    ("precision", "loss", "components"),
+    [("bf16", "fused", ["loss"]), ("bf16", "standard", None), ("fp8", "fused", ["model", "loss"]),
+     ("fp8", "standard", ["model"])],
+)  # fmt: skip
+def test_torchtitan_compiles_what_the_plan_counts_on(
+    launches: Read, precision: str, loss: str, components: list[str] | None
+) -> None:
+    """A note asked for it alone, and a job in fp8 ran without: slower than one of 16 bits."""
+    change = changed(
+        {"layout": {"sharding": "zero-3"}, "job": {"precision": precision, "stack": {"cross_entropy": loss}}}
+    )
+    (launch,) = jobs_of(launches("llama", change))
+    expected = None if components is None else {"enable": True, "components": components}
+    assert job_config(launch).get("compile") == expected
+
+
 @pytest.mark.parametrize(("sharding", "queues"), [("zero-1", "1"), ("zero-3", "8")])
 def test_megatron_finds_its_queues_on_amd_too(launches: Read, sharding: str, queues: str) -> None:
     """It asks for one queue beside tensor ranks on every device before Blackwell, AMD's among them, and stopped."""

@@ -611,7 +611,7 @@ def test_the_command_line_of_torchtitan_says_what_its_job_file_says(launches: Re
         if value is False:
             assert f"{section}.{field}" not in given
         elif value is not True:
-            assert given[f"{section}.{field}"] == str(value)
+            assert given[f"{section}.{field}"] == (",".join(value) if isinstance(value, list) else str(value))
     assert {tuple(name.rsplit(".", 1)) for name in given} <= set(recorded_fields())
 
 

@@ -95,11 +95,9 @@ def test_encoders_are_counted_and_give_no_fleet(tmp_path: Path) -> None:
         ({"model_type": "molmo", "hidden_size": 8, "num_hidden_layers": 2}, "'vocab_size' is missing"),
         ({**LLAMA, "model_type": "llamma"}, "'llamma' is not known"),
         ({**LLAMA, "hidden_size": "many"}, "whole number"),
-        ({**LLAMA, "model_type": "granitemoehybrid", "layer_types": ["mamba"] * 32}, "Mamba-2 are not counted"),
-        (
-            {**LLAMA, "model_type": "granitemoehybrid", "layer_types": ["attention"] * 32, "num_local_experts": 64},
-            "experts are not counted",
-        ),
+        ({**LLAMA, "model_type": "granitemoehybrid", "layer_types": ["rwkv"] * 32}, 'holds "rwkv"'),
+        ({**LLAMA, "model_type": "hunyuan_v1_moe", "num_experts": 64, "moe_topk": [8, 4]}, "differs between layers"),
+        ({**LLAMA, "model_type": "ernie4_5_moe", "moe_num_experts": [64, 64]}, "experts for pictures"),
         ({**LLAMA, "vision_config": {"hidden_size": 3}}, "encoder of pictures of 'llama' is not counted"),
         ({**LLAMA, "hidden_size": -1}, "must be 1 to"),
     ],
@@ -255,6 +253,22 @@ CHECKPOINTS: dict[str, tuple[dict[str, Any], int]] = {
     "smollm3": (shape(2048, 11008, 16, 4, 36, 128256, tie_word_embeddings=None), 3_075_098_624),
     "stablelm": (shape(2560, 6912, 32, 32, 32, 50304), 2_795_443_200),
     "starcoder2": (shape(6144, 24576, 48, 4, 40, 49152, sliding_window=4096), 15_957_889_024),
+    "apertus": (shape(4096, 21504, 32, 8, 32, 131072, qk_norm=True), 8_053_338_240),
+    "bailing_moe": (shape(2048, 5120, 16, 4, 20, 157184, head_dim=128, moe_intermediate_size=512, num_experts=256,
+                          num_shared_experts=1, num_experts_per_tok=8, first_k_dense_replace=1, use_qk_norm=True,
+                          use_bias=False, use_qkv_bias=False), 16_255_643_392),
+    "ernie4_5": (shape(1024, 3072, 16, 2, 18, 103424, tie_word_embeddings=True, use_bias=False), 360_748_032),
+    "ernie4_5_moe": (shape(2560, 12288, 20, 4, 28, 103424, tie_word_embeddings=True, head_dim=128, moe_k=6,
+                           moe_num_experts=64, moe_num_shared_experts=2, moe_intermediate_size=1536,
+                           moe_layer_start_index=1, moe_layer_end_index=27), 21_825_437_888),
+    "exaone4": (shape(5120, 27392, 40, 8, 64, 102400, head_dim=128, sliding_window=4096,
+                      sliding_window_pattern="LLLG"), 32_003_216_384),
+    "hunyuan_v1_moe": (shape(4096, 3072, 32, 8, 32, 128167, tie_word_embeddings=True, attention_head_dim=128,
+                             num_experts=64, moe_topk=[8] * 32, num_shared_expert=[1] * 32,
+                             moe_intermediate_size=[3072] * 32, use_qk_norm=True), 80_393_183_232),
+    "internlm3": (shape(4096, 10240, 32, 2, 48, 128512, head_dim=128, qkv_bias=False, bias=False), 8_804_241_408),
+    # with the layer that guesses tokens ahead the page has 7,833,409,536: 210,790,400 more
+    "mimo": (shape(4096, 11008, 32, 8, 36, 151680, attention_bias=True, head_dim=128), 7_622_619_136),
 }  # fmt: skip
 
 
@@ -263,6 +277,37 @@ def test_families_without_a_preset_are_counted_as_published(family: str, tmp_pat
     sizes, published = CHECKPOINTS[family]
     found = figures(read_of(tmp_path, {"model_type": family, **sizes}))
     assert found["parameters"] == pytest.approx(published, rel=3e-5)  # biases of a head of words are left out
+
+
+def test_layers_of_granite_4_with_mamba_2_and_experts_are_counted_as_published(tmp_path: Path) -> None:
+    kinds = (["mamba"] * 5 + ["attention"] + ["mamba"] * 4) * 4
+    small = {"model_type": "granitemoehybrid", "layer_types": kinds, "mamba_conv_bias": True, "mamba_d_conv": 4,
+             "mamba_d_head": 64, "mamba_d_state": 128, "mamba_expand": 2, "mamba_n_groups": 1, "mamba_n_heads": 128,
+             "mamba_proj_bias": False, "num_experts_per_tok": 10, "num_local_experts": 72,
+             "shared_intermediate_size": 1536,
+             **shape(4096, 768, 32, 8, 40, 100352, tie_word_embeddings=True)}  # fmt: skip
+    assert figures(read_of(tmp_path, small))["parameters"] == 32_207_337_984
+
+
+def test_windows_of_exaone_4_follow_their_letters(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    sizes, _ = CHECKPOINTS["exaone4"]
+    path.write_text(json.dumps({"model_type": "exaone4", **sizes}))
+    assert {group.window_tokens: group.count for group in load_config(path).layers} == {4096: 48, 0: 16}
+    path.write_text(json.dumps({"model_type": "exaone4", **sizes, "sliding_window": None}))
+    assert {group.window_tokens: group.count for group in load_config(path).layers} == {0: 64}
+
+
+def test_a_checkpoint_is_of_the_family_of_its_class(tmp_path: Path) -> None:
+    data = {
+        "architectures": ["MiniMaxM2ForCausalLM"],
+        "model_type": "minimax",
+        "num_experts_per_tok": 8,
+        "num_local_experts": 256,
+        "use_qk_norm": True,
+        **shape(3072, 1536, 48, 8, 62, 200064, head_dim=128),
+    }
+    assert figures(read_of(tmp_path, data))["parameters"] == 228_689_764_864
 
 
 def test_pictures_of_further_families_are_counted_as_published(tmp_path: Path) -> None:

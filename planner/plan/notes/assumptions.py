@@ -109,7 +109,7 @@ def _serving(question: ServingQuestion, workloads: Sequence[Workload], apart: bo
         mean = "number of users" if fleet.users else "rate"
         yield f"{fleet.name}: peak {fleet.peak_factor:g} × the mean {mean}"
     if "target_load" not in given:
-        yield f"{fleet.name}: replicas planned to {fleet.target_load:.0%} of what they can"
+        yield f"{fleet.name}: replicas planned to {fleet.target_load:.0%} of the full load"
     if "weights" not in given:
         why = ", as the model is published" if fleet.weights == question.stored else ""
         yield f"{fleet.name}: weights {fleet.weights}{why}"
@@ -220,6 +220,7 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
                 f"{name}: sequences of {question.spec.sequence_length:,.0f} tokens are more than the "
                 f"{question.arch.max_positions:,} positions of {question.arch.name}: what is trained is another model"
             )
+        lines += _frozen_too_large(candidates, name)
         if isinstance(question, ServingQuestion) and not isinstance(question, RatesQuestion):
             lines += serving_warnings(question, workloads)
             lines += measured_somewhere(question.fleet, {site.device.id for site in candidates.tables[name].sites})
@@ -245,6 +246,17 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
         lines += [f"{fact}" for fact in _recalled(candidates.catalog.devices[row["device"]])]
     lines += market_warnings(candidates, workloads, [one["offer"] for one in bought["contracts"]])
     return list(dict.fromkeys([*lines, *bought_warnings(bought)]))
+
+
+def _frozen_too_large(candidates: Candidates, name: str) -> Iterator[str]:
+    """That frozen weights, which no card holds, are kept in host memory by others."""
+    question = candidates.questions[name]
+    refused = any(reason == "memory" for reason, _ in candidates.ledgers[name].drops)
+    if isinstance(question, TrainingQuestion) and question.job.lora and refused and not len(candidates.tables[name]):
+        yield (
+            f"{name}: frozen weights are planned on the devices; kept in host memory (cpu_offload of FSDP) they fit "
+            "smaller ones, more slowly: that is not modelled"
+        )
 
 
 def _kept_apart(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator[str]:

@@ -145,5 +145,5 @@ def given_assumptions(question: RatesQuestion) -> Iterator[str]:
     if fleet.peak_factor_given is None:
         yield f"{fleet.name}: peak {fleet.peak_factor:g} × the mean rate"
     if "target_load" not in fleet.model_fields_set:
-        yield f"{fleet.name}: replicas planned to {fleet.target_load:.0%} of what they can"
+        yield f"{fleet.name}: replicas planned to {fleet.target_load:.0%} of the full load"
     yield f"{fleet.name}: rates and prices as given; loads of buckets add up; each offer counts as one device"

@@ -16,7 +16,6 @@
 # Note: step time and memory were predicted for megatron; with other software both differ
 # Note: 0.2.2 is the last torchtitan that reads job files in TOML
 # Note: zero-2 is fsdp_reshard_after_forward never: parameters stay whole between forward and backward
-# Note: the plan counts on a fused loss: turn on compile.enable for the loss
 # Note: start it on each of the 2 nodes of a job
 set -euo pipefail
 : "${MASTER_ADDR:?address of the first node, the same on all nodes}"
