@@ -22,7 +22,7 @@ from planner.candidates.placement import copies_of
 from planner.candidates.program import IntArray, Program, Row, Task, restrict
 from planner.candidates.prune import can_bind, prune
 from planner.candidates.purchases import Bought, bought_of
-from planner.candidates.shared_nodes import SharedNodes
+from planner.candidates.shared_nodes import SharedNodes, node_rows
 from planner.candidates.slots import Slots, Starts, Ways
 from planner.candidates.timetable_rows import OF_PURCHASES, Limit, calendar_rows, limits_of, site_of
 from planner.carriers import dataclass
@@ -51,19 +51,26 @@ def timetable(ways: Ways) -> Timetable:
     limits = list(limits_of(ways.scenario, ways.facts, grid, topping_up))
     copies = copies_of(ways.scenario, ways.catalog, ways.facts, ways.program.tasks)
     able = np.flatnonzero(starts.last >= starts.first)
-    shared = [*_way_rows(ways, limits), *(Row(name="", label="", bound=-1, columns=copy.columns,
-                                              coefficients=np.ones_like(copy.columns)) for copy in copies)]  # fmt: skip
+    standing = node_rows(ways.shared) if ways.shared is not None else ()
+    copied = [
+        Row(name="", label="", bound=-1, columns=copy.columns, coefficients=np.ones_like(copy.columns))
+        for copy in copies
+    ]
+    shared = [*_way_rows(ways, limits), *copied, *standing]
     kept = able[_worth_a_start(ways, starts, able, pool, shared)]
     slots = _slots(ways, grid, starts, kept, pool, _held_back(ways, shared, pool))
     bought = bought_of(ways.scenario, ways.catalog, grid, ways.pools, slots, copies, ways.program, ways.facts)
     program = _program(ways, grid, slots, bought)
-    rows = calendar_rows(ways, grid, limits, slots, bought, copies, _whole_rows(ways), program.cost_microusd)
+    rows = [*calendar_rows(ways, grid, limits, slots, bought, copies, _whole_rows(ways), program.cost_microusd)]
+    nodes = ways.shared.beside(slots.way, len(bought.purchases)) if ways.shared is not None else None
+    rows += node_rows(nodes) if nodes is not None else ()
     return Timetable(
         program=replace(program, rows=tuple(rows)),
         rows=np.concatenate([ways.rows[slots.way], np.full(len(bought.purchases), -1, dtype=np.int64)]),
         calendar=_calendar(ways, grid, slots, bought),
         late=_counted(ways.program.tasks, starts.last < starts.first),
         thinned=_counted(ways.program.tasks, np.isin(np.arange(len(ways.facts)), np.setdiff1d(able, kept))),
+        shared=nodes,
     )
 
 

@@ -53,7 +53,7 @@ from planner.candidates.program import (
 )
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
-from planner.candidates.shared_nodes import DEVICES_OF, SharedNodes
+from planner.candidates.shared_nodes import DEVICES_OF, NODES, SharedNodes
 from planner.plan.choices import Open, least_choice, open_jobs
 from planner.plan.cover import MOST_STEPS, UNMET, least_cover
 from planner.plan.node_counts import STEPS_OF_WEIGHING, Asked, least_with_whole_nodes
@@ -333,6 +333,8 @@ def _with_whole_nodes(
                 charges = list(row_prices(program, others))
                 mixed = _least_mix(candidates, task, certificate["criterion"], charges, weights)
             rest += least_of_task(program, task, weights, upper, parts[task.name], mixed=mixed).weight
+        elif task.kind == "optional" and task.name != NODES:
+            rest += least_of_task(program, task, weights, upper, ()).weight
         elif task.kind == "serving":
             earned[task.name] = [line_of(program, task, line) for part in parts[task.name] for line in part.lines]
 
