@@ -45,8 +45,8 @@ class Timetable:
 def timetable(ways: Ways) -> Timetable:
     """The calendar program of a scenario."""
     grid = grid_of(ways.scenario)
-    starts = _starts(ways, grid)
     pool = np.array([pool_index(fact.site, ways.pools) for fact in ways.facts], dtype=np.int64)
+    starts = _starts(ways, grid, pool)
     topping_up = [site_of(one.on_demand, ways.catalog) for one in ways.pools if one.on_demand is not None]
     limits = list(limits_of(ways.scenario, ways.facts, grid, topping_up))
     copies = copies_of(ways.scenario, ways.catalog, ways.facts, ways.program.tasks)
@@ -74,8 +74,11 @@ def timetable(ways: Ways) -> Timetable:
     )
 
 
-def _starts(ways: Ways, grid: Grid) -> Starts:
-    """Windows of every way: of a fixed job its start periods, of an elastic one the periods that it may run in."""
+def _starts(ways: Ways, grid: Grid, pool: IntArray) -> Starts:
+    """Windows of every way: of a fixed job its start periods, of an elastic one the periods that it may run in.
+
+    Where a scenario states no periods, what is paid by the hour may end after the horizon; contracts end there.
+    """
     n = ways.program.column_count
     first, last = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     span, stop = np.full(n, grid.periods, dtype=np.int64), np.full(n, grid.periods, dtype=np.int64)
@@ -93,7 +96,8 @@ def _starts(ways: Ways, grid: Grid) -> Starts:
             span[part] = grid.running_periods(hold, ways.restart_s[part])
             last[part] = np.where(first[part] + span[part] <= stop[part], first[part], first[part] - 1)
         else:
-            last[part] = grid.last(hold, end_s)
+            ends = ways.scenario.periods_s is not None or pool[part] != NO_POOL
+            last[part] = grid.last(hold, np.where(ends, min(end_s, grid.horizon_s), end_s))
             span[part] = grid.touched(0, hold)
     return Starts(first=first, last=last, span=span, stop=stop, elastic=elastic)
 
