@@ -48,7 +48,7 @@ def pool_cells(pool: Pool) -> PoolUseRow:
     }
 
 
-def _node_hours(hours: Sequence[Fraction], nodes: Sequence[int] | Sequence[Fraction]) -> Fraction:
+def _node_hours(hours: Sequence[Fraction], nodes: Sequence[int | Fraction]) -> Fraction:
     return sum((each * count for each, count in zip(hours, nodes)), start=Fraction(0))
 
 
