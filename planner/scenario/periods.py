@@ -6,7 +6,8 @@ import math
 from functools import lru_cache
 
 SHORT = 1e-9  # share of a period by which a moment may miss its begin, for the rounding of floats
-MOST_PARTS = 60  # that a period is cut into for jobs that start later
+MOST_PARTS = 60  # that a period is cut into for jobs that start later, unless one of them then loses a tenth
+TENTH = 10
 
 
 def first_period(start_s: float, period_s: float) -> int:
@@ -34,7 +35,7 @@ def period_for(whole_s: float, windows: tuple[tuple[float, float], ...], most: i
     windows
         Start of each job and the time that it has from there on.  [s]
     most
-        Parts that it may be cut into, `MOST_PARTS` at most.
+        Parts that it may be cut into.
 
     Examples
     --------
@@ -50,4 +51,6 @@ def period_for(whole_s: float, windows: tuple[tuple[float, float], ...], most: i
         return math.ceil(100 * max(lost, default=0.0) - 1e-6)
 
     parts = min(range(1, max(1, min(most, MOST_PARTS)) + 1), key=lambda number: (waits(number), number))
+    if waits(parts) > TENTH:
+        parts = next((number for number in range(parts, most + 1) if waits(number) <= TENTH), parts)
     return whole_s / parts
