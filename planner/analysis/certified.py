@@ -106,19 +106,23 @@ def certificate_of(
     share = SHARE if criterion == "carbon" else candidates.program.tie_share
     if not reaches(value, bound, share) and not over():
         spot = _with_spot_prices(ready, priced)
-        better = certified_bound(settled(candidates, spot, known=True), spot, value)
-        priced, bound = (spot, better) if better > bound else (priced, bound)
+        if spot is not priced:
+            better = certified_bound(settled(candidates, spot, known=True), spot, value)
+            priced, bound = (spot, better) if better > bound else (priced, bound)
     if not reaches(value, bound, share) and not over():
         finer = _finer(ready, solution, priced, plain)
-        better = certified_bound(settled(candidates, finer, known=True), finer, value)  # as the verifier finds it
+        better = bound
+        if finer != priced:
+            better = certified_bound(settled(candidates, finer, known=True), finer, value)  # as the verifier finds it
         priced, bound = (finer, better) if better > bound else (priced, bound)
     for _ in range(LIMIT_ROUNDS):
         if reaches(value, bound, share) or over():
             break
         whole = with_whole_units_priced(ready, _units(ready.program, solution), priced, value, over)
-        if whole is priced:
+        if whole is not priced:
+            whole = _finer(ready, solution, {**whole, "requests": list(_best_parts(ready, solution, whole))}, plain)
+        if whole == priced:
             break
-        whole = _finer(ready, solution, {**whole, "requests": list(_best_parts(ready, solution, whole))}, plain)
         better = certified_bound(settled(candidates, whole, known=True), whole, value)
         if better <= bound:
             break

@@ -30,7 +30,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import Program, Task, restrict
+from planner.candidates.program import Program, Task, restrict, task_of
+from planner.candidates.prune import alone_units, compressed
 from planner.candidates.shared_nodes import SharedNodes
 from planner.carriers import dataclass
 
@@ -143,7 +144,43 @@ class _Walk:
             reached=0,
             plain=tuple(w // int(size) for w, size in zip(node_weights, sizes)),
         )
-        return walk._narrowed(asked.earned)
+        return walk._without_dearer()._narrowed(asked.earned)
+
+    def _without_dearer(self) -> _Walk:
+        """Without offers whose nodes weigh no less than those of another one on which everything can stand as well.
+
+        Whatever stands on nodes of the first moves to as many of the second: the same replicas, as many as carry their
+        fleet alone, and no limit on their number.
+        """
+        program, upper = self.program, self.upper.copy()
+        enough = np.concatenate([alone_units(program, task) for task in program.tasks])
+        of = task_of(program)
+        physics = [
+            self.taken,
+            program.replicas,
+            program.level,
+            program.role,
+            program.spot,
+            *program.capacity_micro_per_s.T,
+        ]
+        alike = compressed(of, *physics)
+        stands: list[dict[int, int]] = [{} for _ in self.node_weights]
+        able = [not any(taken[offer] for taken, _ in self.limits) for offer in range(len(self.node_weights))]
+        for k in np.flatnonzero((self.taken > 0) & (self.upper > 0)).tolist():
+            mine, kind = stands[int(self.offer[k])], int(alike[k])
+            mine[kind] = min(int(self.weights[k]), mine.get(kind, int(self.weights[k])))
+            able[int(self.offer[k])] &= bool(self.shared.devices[k] > 0 or self.upper[k] >= enough[k])
+        gone: set[int] = set()
+        for offer in sorted(self._paid(), key=lambda o: (-self.node_weights[o], o)):
+            for other in range(len(stands)):
+                cheaper = able[other] and self.node_weights[other] <= self.node_weights[offer]
+                if other in gone or other == offer or not cheaper:
+                    continue
+                if all(kind in stands[other] and stands[other][kind] <= w for kind, w in stands[offer].items()):
+                    gone.add(offer)
+                    break
+        upper[(self.taken > 0) & np.isin(self.offer, sorted(gone))] = 0
+        return replace(self, upper=upper)
 
     def _narrowed(self, earned: Mapping[str, Sequence[tuple[Sequence[int], int]]]) -> _Walk:
         """Without columns of which one unit adds more to its fleet than the bound is short of the value."""
