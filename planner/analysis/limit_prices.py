@@ -53,7 +53,9 @@ def with_whole_units_priced(
     """
     program = candidates.program
     numbers = [number for number, row in enumerate(program.rows) if (row.coefficients > 0).any()]
-    if not numbers or len(numbers) > MOST_ROWS or not highs.available() or value <= 0:
+    if len(numbers) > MOST_ROWS:
+        numbers = _scarce(program, units, priced, numbers)[:MOST_ROWS]
+    if not numbers or not highs.available() or value <= 0:
         return priced
     search = _Search(program, priced, numbers, value, units)
     best, known = priced, search.bound(priced)
@@ -68,6 +70,20 @@ def with_whole_units_priced(
         if known >= value * STEPS or search.cuts == before:
             break
     return best
+
+
+def _scarce(program: Program, units: IntArray, priced: Selection, numbers: Sequence[int]) -> list[int]:
+    """Limits that have a price, or leave no room for one unit more beside a plan."""
+    prices = {one["number"] for one in priced["rows"]}
+    if len(units) != program.column_count:
+        return [number for number in numbers if number in prices]
+    found = []
+    for number in numbers:
+        row = program.rows[number]
+        used = int(row.coefficients @ units[row.columns])
+        if number in prices or used + int(row.coefficients[row.coefficients > 0].min()) > row.bound:
+            found.append(number)
+    return found
 
 
 class _Search:
