@@ -30,8 +30,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import Program, Task, restrict, task_of
 from planner.candidates.dominance import compressed
+from planner.candidates.program import Program, Task, restrict, task_of
 from planner.candidates.prune import alone_units
 from planner.candidates.shared_nodes import SharedNodes
 from planner.carriers import dataclass
