@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.analysis.limit_prices import with_whole_units_priced
 from planner.candidates.program import (
     DECODE,
     PREFILL,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from planner.plan.model.others import Certificate, Choice, FleetPrices, Prices, RequestPrices, Selection, Witness
 
 SPOT_PRICES = 40  # of a share on spot that are tried
+LIMIT_ROUNDS = 3  # of prices of limits for whole units, and lines at these prices
 ROUNDS = 40  # lines added to one part of a fleet
 Weights = NDArray[Any]  # whole numbers of any size
 
@@ -104,12 +106,27 @@ def certificate_of(
     share = SHARE if criterion == "carbon" else candidates.program.tie_share
     if not reaches(value, bound, share) and not over():
         spot = _with_spot_prices(ready, priced)
-        better = certified_bound(settled(candidates, spot, known=True), spot, value)
-        priced, bound = (spot, better) if better > bound else (priced, bound)
+        if spot is not priced:
+            better = certified_bound(settled(candidates, spot, known=True), spot, value)
+            priced, bound = (spot, better) if better > bound else (priced, bound)
     if not reaches(value, bound, share) and not over():
         finer = _finer(ready, solution, priced, plain)
-        better = certified_bound(settled(candidates, finer, known=True), finer, value)  # as the verifier finds it
+        better = bound
+        if finer != priced:
+            better = certified_bound(settled(candidates, finer, known=True), finer, value)  # as the verifier finds it
         priced, bound = (finer, better) if better > bound else (priced, bound)
+    for _ in range(LIMIT_ROUNDS):
+        if reaches(value, bound, share) or over():
+            break
+        whole = with_whole_units_priced(ready, _units(ready.program, solution), priced, value, over)
+        if whole is not priced:
+            whole = _finer(ready, solution, {**whole, "requests": list(_best_parts(ready, solution, whole))}, plain)
+        if whole == priced:
+            break
+        better = certified_bound(settled(candidates, whole, known=True), whole, value)
+        if better <= bound:
+            break
+        priced, bound = whole, better
     choices: list[Choice] = []
     if not reaches(value, bound, share) and not over():
         choices = list(_choices(candidates, solution, priced, value, time_limit_s))

@@ -182,9 +182,9 @@ def _names(candidates: Candidates) -> Iterator[tuple[str, str]]:
     purchases = candidates.calendar.purchases if candidates.calendar else ()
     for task in candidates.program.tasks:
         for column in range(task.first, task.stop):
-            if task.kind == "optional" and candidates.shared is not None:
-                node = candidates.shared.sites[int(candidates.shared.site[column])].offer
-                yield node.provider, node.id
+            node = candidates.shared.node_at(column) if candidates.shared is not None else None
+            if task.kind == "optional" and node is not None:
+                yield node.offer.provider, node.offer.id
             elif task.kind == "optional":
                 bought = purchases[column]
                 assert bought is not None

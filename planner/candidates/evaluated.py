@@ -151,6 +151,7 @@ def evaluated(workload: Workload, arch: Architecture, around: Around, market: Ca
     involved = None if plainer is None else plainer.involved[workload.name]
     if plainer is not None:
         sites = [site for site in sites if site.offer.id in plainer.offers[workload.name]]
+    sites = _in_its_regions(workload, sites, ledger)
     if isinstance(workload, ServingFleet):
         fleet = resolve_serving(workload, arch, scenario, market, around.recall)
         fleet = replace(fleet, involved=involved, more_mixes=around.more_mixes.get(workload.name, ()))
@@ -207,12 +208,16 @@ def in_turn(fresh: Fresh, around: Around, market: Catalog, patience: Patience) -
     return {name: found[name] for name in fresh}
 
 
-def _lasting(fleet: ServingFleet, sites: Sequence[Site], ledger: Ledger) -> list[Site]:
-    """Where a fleet can stay: in its regions, nothing that is queued for, and spot only where it may be used."""
-    there = [any(region_matches(site.offer, pattern) for pattern in fleet.regions) for site in sites]
+def _in_its_regions(workload: Workload, sites: Sequence[Site], ledger: Ledger) -> list[Site]:
+    """Where a workload may stand, rented or owned."""
+    there = [any(region_matches(site.offer, pattern) for pattern in workload.regions) for site in sites]
     away = [site for site, inside in zip(sites, there, strict=True) if not inside]
-    sites = [site for site, inside in zip(sites, there, strict=True) if inside]
     ledger.drop("place", "offers", len(away), on=names_on(away))
+    return [site for site, inside in zip(sites, there, strict=True) if inside]
+
+
+def _lasting(fleet: ServingFleet, sites: Sequence[Site], ledger: Ledger) -> list[Site]:
+    """Where a fleet can stay: nothing that is queued for, and spot only where it may be used."""
     queued = [site for site in sites if site.offer.price_model == "flex"]
     taken = [site for site in sites if site.spot and not fleet.max_spot_share]
     ledger.drop("flex", "offers", len(queued), on=names_on(queued))

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.carriers import dataclass
+from planner.scenario.periods import first_period
 from planner.scenario.schema import Scenario
-from planner.scenario.timing import first_period
 
 _SHORT = 1e-9  # share of a period within which two moments are one
 
@@ -44,9 +44,9 @@ class Grid:
         """The first period that begins at a time or after it."""
         return first_period(start_s, self.period_s)
 
-    def last(self, length_s: Any, end_s: float) -> NDArray[np.int64]:
+    def last(self, length_s: Any, end_s: Any) -> NDArray[np.int64]:
         """The last period at whose beginning something of a length can start and end in time; -1 when none is."""
-        room = (min(end_s, self.horizon_s) - np.asarray(length_s, dtype=np.float64)) / self.period_s
+        room = (np.asarray(end_s, dtype=np.float64) - np.asarray(length_s, dtype=np.float64)) / self.period_s
         last = np.floor(np.where(np.isfinite(room), room, -1.0) + _SHORT).astype(np.int64)
         return np.asarray(np.clip(last, -1, self.periods - 1), dtype=np.int64)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.offers import Site
+from planner.candidates.program import IntArray, Task
 from planner.candidates.training_choice import busy_s
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import TrainingTable
@@ -48,6 +49,29 @@ def hold_times(
             parts.append(np.zeros((3, len(table))))  # type: ignore[arg-type]
     hold, wait, restart = np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
     return HoldTimes(hold_s=hold, wait_s=wait, restart_s=restart)
+
+
+def of_columns(held: HoldTimes, tasks: Sequence[Task], placed: Sequence[Task], rows: IntArray) -> HoldTimes:
+    """Hold times of the columns of a program in which nodes are shared: of a share none, as of any fleet.
+
+    Parameters
+    ----------
+    held
+        Of the rows of all tables.
+    tasks
+        The workloads, whose columns are those rows.
+    placed
+        Tasks of the program, those of the workloads first.
+    rows
+        (columns of the program,) row of each in its workload's table; -1 of nodes.
+    """
+    place = np.concatenate([task.first + rows[now.first : now.stop] for task, now in zip(tasks, placed)])
+    more = np.zeros(len(rows) - len(place))
+
+    def moved(times: FloatArray) -> FloatArray:
+        return np.concatenate([times[place], more])
+
+    return HoldTimes(hold_s=moved(held["hold_s"]), wait_s=moved(held["wait_s"]), restart_s=moved(held["restart_s"]))
 
 
 def _of_job(

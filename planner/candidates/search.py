@@ -14,7 +14,7 @@ from planner.brief import brief, shown, some
 from planner.candidates.calendar import Calendar, Pool
 from planner.candidates.contracts import pools_of
 from planner.candidates.evaluated import Around, Evaluated, Fresh, Question, Table, evaluated, in_turn
-from planner.candidates.holding import hold_times
+from planner.candidates.holding import hold_times, of_columns
 from planner.candidates.ledger import Ledger
 from planner.candidates.limits import ColumnFacts, Window, joint_rows
 from planner.candidates.machines import carbon_mg_per_hour
@@ -123,8 +123,8 @@ class Candidates:
                     continue
                 purchase = calendar.purchases[column] if calendar else None
                 offer = purchase.offer if purchase else None
-                node = shared.sites[int(shared.site[column])].device.id if shared else ""
-                names.append(self.catalog.shapes[offer.shape].device if offer else node)
+                node = shared.node_at(column) if shared else None
+                names.append(self.catalog.shapes[offer.shape].device if offer else node.device.id if node else "")
         return np.array(names, dtype=np.str_)
 
 
@@ -278,16 +278,6 @@ def program_of(
         facts += _facts_of(len(tasks), table, catalog)
         tasks.append(_task(workload, table, questions[workload.name], first, len(facts)))
     rows = np.concatenate([np.arange(len(table), dtype=np.int64) for table in tables.values()])
-    if scenario.scheduled:
-        program = _tied(_assemble(scenario, tasks, facts, (), tables), tie_share)
-        held = hold_times(scenario, questions, tables, confidence)
-        late = {
-            name: asked.latest_s
-            for name, asked in questions.items()
-            if isinstance(asked, TrainingQuestion) and asked.patience_s is not None
-        }
-        ways = Ways(scenario=scenario, catalog=catalog, pools=pools, program=program, rows=rows, facts=facts, **held)
-        return timetable(replace(ways, latest_s=late))
     windows = [_window(workload, scenario) for workload in scenario.workloads]
     with_nodes = [*windows, Window(start_s=0.0, end_s=scenario.horizon_s)]
     whole, rows, facts, shared = with_shared_nodes(
@@ -299,6 +289,16 @@ def program_of(
         lambda nodes: joint_rows(scenario, with_nodes, nodes),
         lambda site: carbon_mg_per_hour(site, catalog),
     )
+    if scenario.scheduled:
+        held = hold_times(scenario, questions, tables, confidence)
+        late = {
+            name: asked.latest_s
+            for name, asked in questions.items()
+            if isinstance(asked, TrainingQuestion) and asked.patience_s is not None
+        }
+        held, tied = of_columns(held, tasks, whole.tasks, rows), _tied(whole, tie_share)
+        ways = Ways(scenario=scenario, catalog=catalog, pools=pools, program=tied, rows=rows, facts=facts, **held)
+        return timetable(replace(ways, shared=shared, latest_s=late))
     if shared is None:
         limits = joint_rows(scenario, windows, facts)
     else:

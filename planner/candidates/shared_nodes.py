@@ -12,7 +12,8 @@ them has. So replicas fit on n nodes exactly when their devices do (Coffman, Gar
 divisible item sizes", J. Complexity 3(4) 1987: first fit is exact there). Other sizes, which only a fixed layout has,
 keep nodes of their own.
 
-Shares are listed on offers of several devices where at least two fleets can run, not on spot. An offer whose nodes
+Shares are listed on offers of several devices, and on those that contracts reserve, where at least two fleets can run,
+not on spot. An offer whose nodes
 cost no less than those of another of the same physics, and take no less of any limit, is left out: what runs on its
 shared nodes runs as well on the other's.
 """
@@ -24,6 +25,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from planner.candidates.calendar import RESERVED
 from planner.candidates.limits import ColumnFacts
 from planner.candidates.money import cost_microusd
 from planner.candidates.offers import Site, shape_cap
@@ -52,6 +54,15 @@ class SharedNodes:
         """Of a program restricted to some columns."""
         return replace(self, site=self.site[kept], devices=self.devices[kept])
 
+    def beside(self, way: IntArray, more: int) -> SharedNodes:
+        """Of a program whose columns are some of these, in some order, and others after them."""
+        none = np.zeros(more, dtype=np.int64)
+        return replace(
+            self,
+            site=np.concatenate([self.site[way], none + OWN_COLUMN]),
+            devices=np.concatenate([self.devices[way], none]),
+        )
+
     def keys(self, rows: IntArray) -> IntArray:
         """A number of each column of a workload that no other has, in every part of the program.
 
@@ -65,6 +76,11 @@ class SharedNodes:
     def is_share(self, column: int) -> bool:
         """Whether units of a column are replicas on shared nodes."""
         return bool(self.devices[column] > 0)
+
+    def node_at(self, column: int) -> Site | None:
+        """The offer of which a column is nodes, or stands on them; None of any other column."""
+        number = int(self.site[column])
+        return None if number == OWN_COLUMN else self.sites[number]
 
     def node_of(self, site: int) -> int | None:
         """The column of the nodes of an offer; None where the program has it no more."""
@@ -148,8 +164,8 @@ def divides(devices: int, per_node: int) -> bool:
 
 
 def may_share(scenario: Scenario, site: Site) -> bool:
-    """Whether nodes of an offer may be shared: they are several devices, paid by the hour or owned, and stay."""
-    lasting = site.owned is not None or (site.offer.price_model in METERED and not site.spot)
+    """Whether nodes of an offer may be shared: they are several devices, by the hour, owned or reserved, and stay."""
+    lasting = site.owned is not None or (site.offer.price_model in (*METERED, RESERVED) and not site.spot)
     return scenario.hardware.share_nodes and lasting and site.shape.devices > 1
 
 
@@ -161,7 +177,7 @@ def _shares(
     tables: Mapping[str, object],
 ) -> dict[str, list[_Share]]:
     """Replicas that may share nodes, by offer: those of which at least two fleets have some."""
-    if not scenario.hardware.share_nodes or scenario.scheduled:
+    if not scenario.hardware.share_nodes:
         return {}
     found: dict[str, list[_Share]] = {}
     sharing: dict[int, bool] = {}  # by site
@@ -211,6 +227,8 @@ def _covers(scenario: Scenario, nodes: Sequence[ColumnFacts], uses: IntArray, fi
     A cap of the offer itself is a limit among `uses`, which the second one does not touch.
     """
     one, other = nodes[first], nodes[second]
+    if RESERVED in (one.site.offer.price_model, other.site.offer.price_model):
+        return False  # contracts pay for it
     if scenario.limits.max_providers is not None and one.site.offer.provider != other.site.offer.provider:
         return False
     return one.carbon_mg <= other.carbon_mg and bool((uses[first] <= uses[second]).all())

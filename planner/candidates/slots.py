@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from planner.candidates.calendar import Pool
 from planner.candidates.limits import ColumnFacts
 from planner.candidates.program import FloatArray, IntArray, Program, Task
+from planner.candidates.shared_nodes import SharedNodes
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.scenario.schema import Scenario
@@ -29,6 +30,7 @@ class Ways:
     hold_s: FloatArray  # (columns,) of jobs: the wait in a queue and the run at the confidence asked for; of fleets 0
     wait_s: FloatArray  # (columns,) of it in the queue (flex)
     restart_s: FloatArray  # (columns,) of elastic jobs: going on after a pause; else 0
+    shared: SharedNodes | None = None  # which columns share nodes; None: none do
     latest_s: Mapping[str, float] = field(default_factory=dict)  # jobs whose late starts are kept, up to here
 
 

@@ -22,7 +22,7 @@ from planner.candidates.placement import copies_of
 from planner.candidates.program import IntArray, Program, Row, Task, restrict
 from planner.candidates.prune import can_bind, prune
 from planner.candidates.purchases import Bought, bought_of
-from planner.candidates.shared_nodes import SharedNodes
+from planner.candidates.shared_nodes import SharedNodes, node_rows
 from planner.candidates.slots import Slots, Starts, Ways
 from planner.candidates.timetable_rows import OF_PURCHASES, Limit, calendar_rows, limits_of, site_of
 from planner.carriers import dataclass
@@ -45,30 +45,40 @@ class Timetable:
 def timetable(ways: Ways) -> Timetable:
     """The calendar program of a scenario."""
     grid = grid_of(ways.scenario)
-    starts = _starts(ways, grid)
     pool = np.array([pool_index(fact.site, ways.pools) for fact in ways.facts], dtype=np.int64)
+    starts = _starts(ways, grid, pool)
     topping_up = [site_of(one.on_demand, ways.catalog) for one in ways.pools if one.on_demand is not None]
     limits = list(limits_of(ways.scenario, ways.facts, grid, topping_up))
     copies = copies_of(ways.scenario, ways.catalog, ways.facts, ways.program.tasks)
     able = np.flatnonzero(starts.last >= starts.first)
-    shared = [*_way_rows(ways, limits), *(Row(name="", label="", bound=-1, columns=copy.columns,
-                                              coefficients=np.ones_like(copy.columns)) for copy in copies)]  # fmt: skip
+    standing = node_rows(ways.shared) if ways.shared is not None else ()
+    copied = [
+        Row(name="", label="", bound=-1, columns=copy.columns, coefficients=np.ones_like(copy.columns))
+        for copy in copies
+    ]
+    shared = [*_way_rows(ways, limits), *copied, *standing]
     kept = able[_worth_a_start(ways, starts, able, pool, shared)]
     slots = _slots(ways, grid, starts, kept, pool, _held_back(ways, shared, pool))
     bought = bought_of(ways.scenario, ways.catalog, grid, ways.pools, slots, copies, ways.program, ways.facts)
     program = _program(ways, grid, slots, bought)
-    rows = calendar_rows(ways, grid, limits, slots, bought, copies, _whole_rows(ways), program.cost_microusd)
+    rows = [*calendar_rows(ways, grid, limits, slots, bought, copies, _whole_rows(ways), program.cost_microusd)]
+    nodes = ways.shared.beside(slots.way, len(bought.purchases)) if ways.shared is not None else None
+    rows += node_rows(nodes) if nodes is not None else ()
     return Timetable(
         program=replace(program, rows=tuple(rows)),
         rows=np.concatenate([ways.rows[slots.way], np.full(len(bought.purchases), -1, dtype=np.int64)]),
         calendar=_calendar(ways, grid, slots, bought),
         late=_counted(ways.program.tasks, starts.last < starts.first),
         thinned=_counted(ways.program.tasks, np.isin(np.arange(len(ways.facts)), np.setdiff1d(able, kept))),
+        shared=nodes,
     )
 
 
-def _starts(ways: Ways, grid: Grid) -> Starts:
-    """Windows of every way: of a fixed job its start periods, of an elastic one the periods that it may run in."""
+def _starts(ways: Ways, grid: Grid, pool: IntArray) -> Starts:
+    """Windows of every way: of a fixed job its start periods, of an elastic one the periods that it may run in.
+
+    Where a scenario states no periods, what is paid by the hour may end after the horizon; contracts end there.
+    """
     n = ways.program.column_count
     first, last = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     span, stop = np.full(n, grid.periods, dtype=np.int64), np.full(n, grid.periods, dtype=np.int64)
@@ -86,7 +96,8 @@ def _starts(ways: Ways, grid: Grid) -> Starts:
             span[part] = grid.running_periods(hold, ways.restart_s[part])
             last[part] = np.where(first[part] + span[part] <= stop[part], first[part], first[part] - 1)
         else:
-            last[part] = grid.last(hold, end_s)
+            ends = ways.scenario.periods_s is not None or pool[part] != NO_POOL
+            last[part] = grid.last(hold, np.where(ends, min(end_s, grid.horizon_s), end_s))
             span[part] = grid.touched(0, hold)
     return Starts(first=first, last=last, span=span, stop=stop, elastic=elastic)
 

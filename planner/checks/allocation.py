@@ -192,7 +192,7 @@ class AllocationCheck:
             )
         if facts.owned is None and not self.allowed(offer, device):
             yield Finding("not-allowed", f"{asked.name}: the scenario does not allow {row['offer']}")
-        if isinstance(asked, ServingFleet) and not in_its_regions(asked, offer):
+        if not in_its_regions(asked, offer):
             yield Finding("not-allowed", f"{asked.name}: {row['offer']} is in none of its regions")
         if offer.price_model == "spot" and isinstance(asked, ServingFleet) and not asked.max_spot_share:
             yield Finding("not-allowed", f"{asked.name}: {row['offer']} is a spot offer, which does not serve")
@@ -356,6 +356,6 @@ def _rows_of_job(row: TrainingAllocation) -> int:
     return row["mix"]["groups"] if "mix" in row else row["switch"]["parts"] if "switch" in row else 1
 
 
-def in_its_regions(fleet: ServingFleet, offer: Offer) -> bool:
-    """Whether a fleet may stand where an offer, or what is owned, stands."""
-    return any(region_matches(offer, pattern) for pattern in fleet.regions)
+def in_its_regions(asked: TrainingJob | ServingFleet, offer: Offer) -> bool:
+    """Whether a workload may stand where an offer, or what is owned, stands."""
+    return any(region_matches(offer, pattern) for pattern in asked.regions)

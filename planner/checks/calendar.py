@@ -149,6 +149,8 @@ def _started(
         yield Finding("too-early", f"{job.name}: starts at {grid.edge(first):.6g} h, before {job.start_s / 3600:.6g} h")
     until = row["start_hours"] + row["held_hours"]
     yield from _in_time(job, until, grid)
+    if facts.offer.price_model == RESERVED and until > grid.horizon_hours * (1 + _SHORT) + _slack_s(grid) / 3600.0:
+        yield Finding("late", f"{job.name}: {until:.6g} h is after the horizon, where contracts end")
 
 
 def _slack_s(grid: Grid) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from planner.catalog.load import device_matches
@@ -23,7 +24,7 @@ from planner.scenario.schema import Scenario
 from planner.scenario.terms import COMMITMENT_HOURS, RESERVING
 
 if TYPE_CHECKING:
-    from planner.plan.model.bought import Contract, PoolPlace, Schedule, Spend
+    from planner.plan.model.bought import Contract, PoolPlace, Schedule, SharedNodesRow, Spend
     from planner.plan.model.plan import PlanDocument
     from planner.plan.model.workloads import Allocation
 
@@ -32,12 +33,17 @@ _SHORT = 1e-9
 
 
 class HeldRow(NamedTuple):
-    """A row of a workload, its facts, and the nodes that it holds in every period."""
+    """A row of a workload or the nodes that several share, its facts, and the nodes that it holds in every period."""
 
-    workload: str
-    row: Allocation
+    workload: str  # "": shared nodes
+    row: Allocation | SharedNodesRow
     facts: OfferFacts
     nodes: list[int]
+
+    @property
+    def pool(self) -> str | None:
+        """Whose nodes it holds; None of what is not reserved."""
+        return pool_of_row(self.row) if self.facts.offer.price_model == RESERVED else None
 
 
 def contract_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
@@ -210,11 +216,16 @@ def _pools(document: PlanDocument, scenario: Scenario, catalog: Catalog, grid: G
 
 def _shares(document: PlanDocument, uses: Sequence[Pool], scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
     """Who uses a pool bears its cost, by node-hours."""
-    users: dict[str, dict[str, list[int]]] = {}
-    for name, row, _, counts in _held_rows(document, scenario, catalog):
-        if row["reserved_pool"] is not None:
-            of_pool = users.setdefault(row["reserved_pool"], {})
-            of_pool[name] = [sum(pair) for pair in zip(of_pool.get(name, [0] * len(counts)), counts)]
+    users: dict[str, dict[str, list[Fraction]]] = {}
+    nodes = {one["offer"]: one for one in document.get("shared_nodes", [])}
+    for held in _held_rows(document, scenario, catalog):
+        if held.workload and held.pool is not None:
+            part, of_pool, row = Fraction(0), users.setdefault(held.pool, {}), held.row
+            if "shared" in row and row["offer"] in nodes:  # idle devices are borne by those in use
+                all_of_it = nodes[row["offer"]]
+                part = Fraction(all_of_it["count"] * row["devices"], max(all_of_it["used_devices"], 1))
+            before = of_pool.get(held.workload, [Fraction(0)] * len(held.nodes))
+            of_pool[held.workload] = [was + count + part for was, count in zip(before, held.nodes)]
     costs = {use.name: 0 for use in uses}
     for contract in document["contracts"]:
         costs[contract["pool"]] = costs.get(contract["pool"], 0) + contract["cost_microusd"]
@@ -245,9 +256,7 @@ def pool_uses(document: PlanDocument, scenario: Scenario, catalog: Catalog, grid
         Periods of that calendar.
     """
     rows = list(_held_rows(document, scenario, catalog))
-    places: dict[str, PoolPlace] = {
-        pool_of_row(row): row for _, row, facts, _ in rows if facts.offer.price_model == RESERVED
-    }
+    places: dict[str, PoolPlace] = {one.pool: one.row for one in rows if one.pool is not None}
     places |= {contract["pool"]: contract for contract in document["contracts"]}
     found = [_pool_use(name, places[name], document, rows, catalog, grid) for name in sorted(places)]
     for index, owned in enumerate(scenario.hardware.owned):
@@ -277,9 +286,13 @@ def _held_rows(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> 
         for row in workload["allocations"] if workload["name"] in asked else ():
             facts = facts_of_row(row, scenario, catalog)
             if facts is not None:
-                per_job = row["count"] // max(jobs_of(row), 1)
+                per_job = 0 if "shared" in row else row["count"] // max(jobs_of(row), 1)  # the nodes are held instead
                 held = held_by(asked[workload["name"]], row, facts, scenario)
                 yield HeldRow(workload["name"], row, facts, counted(held, grid.periods, per_job))
+    for nodes in document.get("shared_nodes", []):
+        facts = facts_of_row(nodes, scenario, catalog)
+        if facts is not None:
+            yield HeldRow("", nodes, facts, [nodes["count"]] * grid.periods)
 
 
 def _pool_use(
@@ -299,7 +312,7 @@ def _pool_use(
         hours=period_hours(grid.edges_s()),
         reserved=_bought([one for one in mine if one["kind"] != ON_DEMAND], grid),
         on_demand=_bought([one for one in mine if one["kind"] == ON_DEMAND], grid),
-        used=_summed([count for _, row, _, count in rows if row["reserved_pool"] == name], grid.periods),
+        used=_summed([one.nodes for one in rows if one.pool == name], grid.periods),
         rent_microusd_per_hour=rent_microusd_per_hour(catalog, stand),
     )
 

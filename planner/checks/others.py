@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 MOST = 8
 _CHOICES = {f"hardware.{name}" for name in ("allow", "regions", "providers", "kinds", "pricing")}
 _KEPT = re.compile(
-    r"training\[\d+\]\.(precision|recompute|sharding|optimizer|offload|lora|global_batch)"
-    r"|periods|serving\[\d+\]\.(weights|kv_cache|qpm|requests|users|slo\.(ttft|tpot)_p(50|95|99))"
+    r"training\[\d+\]\.(precision|recompute|sharding|optimizer|offload|lora|global_batch|regions)"
+    r"|periods|serving\[\d+\]\.(weights|kv_cache|regions|qpm|requests|users|slo\.(ttft|tpot)_p(50|95|99))"
 )
 BOTH = "; "  # between two texts of one setting
 
@@ -68,7 +68,7 @@ def alternative_findings(
         yield from cell_findings("wrong-alternative", asked.name, one, cells)
         if facts.owned is None and not check.allowed(facts.offer, facts.device):
             yield Finding("not-allowed", f"{asked.name}: the scenario does not allow {one['offer']}")
-        if isinstance(asked, ServingFleet) and not in_its_regions(asked, facts.offer):
+        if not in_its_regions(asked, facts.offer):
             yield Finding("not-allowed", f"{asked.name}: {one['offer']} is in none of its regions")
         if isinstance(asked, TrainingJob):
             yield from _training(check, asked, cast("TrainingAlternative", one), facts, stated["allocations"])
@@ -371,6 +371,7 @@ def _values(scenario: Scenario) -> dict[str, tuple[str, int]]:
                 "global_batch",
                 "weights",
                 "kv_cache",
+                "regions",
             ):
                 said = getattr(one, name, None)
                 held = 0 if said is None else len(said) if isinstance(said, tuple) else 1

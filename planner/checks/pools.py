@@ -48,7 +48,7 @@ def pool_cells(pool: Pool) -> PoolUseRow:
     }
 
 
-def _node_hours(hours: Sequence[Fraction], nodes: Sequence[int]) -> Fraction:
+def _node_hours(hours: Sequence[Fraction], nodes: Sequence[int | Fraction]) -> Fraction:
     return sum((each * count for each, count in zip(hours, nodes)), start=Fraction(0))
 
 
@@ -91,7 +91,7 @@ def use_cells(pool: Pool, kind: str, count: int, span: range, cost_microusd: int
     return found
 
 
-def shares_of(pool: Pool, users: Mapping[str, Sequence[int]], cost_microusd: int) -> list[PoolShare]:
+def shares_of(pool: Pool, users: Mapping[str, Sequence[Fraction]], cost_microusd: int) -> list[PoolShare]:
     """What each workload bears of the cost of a pool, by its node-hours; whole micro-dollars that add up to it.
 
     Parameters

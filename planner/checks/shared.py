@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planner.catalog.model import Catalog
 from planner.checks.cells import energy_cells, place_cells
 from planner.checks.exact import exact_cost
-from planner.checks.facts import OfferFacts, facts_of_offer
+from planner.checks.facts import RESERVED, OfferFacts, facts_of_row
 from planner.checks.findings import Finding, cell_findings
 from planner.estimate.market import METERED
 from planner.scenario.schema import Scenario
@@ -52,10 +52,10 @@ def shared_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog
     if sorted(one["offer"] for one in stated) != sorted(tenants):
         yield Finding(WRONG, f"shared are nodes of {sorted(tenants)}, told of are {[one['offer'] for one in stated]}")
         return
-    if stated and (not scenario.hardware.share_nodes or scenario.scheduled):
+    if stated and not scenario.hardware.share_nodes:
         yield Finding(WRONG, "the scenario has every fleet on nodes of its own")
     for one in stated:
-        facts = facts_of_offer(one["offer"], scenario, catalog)
+        facts = facts_of_row(one, scenario, catalog)
         if facts is None:
             yield Finding("unknown-offer", f"shared nodes: there is no offer {one['offer']!r}")
             continue
@@ -68,7 +68,7 @@ def shared_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog
 def _standing(one: SharedNodesRow, facts: OfferFacts, tenants: Sequence[Tenant]) -> Iterator[Finding]:
     """Nodes that stay, on each of which no device is used twice."""
     size, offer = facts.shape.devices, facts.offer
-    if facts.owned is None and (offer.price_model not in METERED or offer.price_model == "spot"):
+    if facts.owned is None and (offer.price_model not in (*METERED, RESERVED) or offer.price_model == "spot"):
         yield Finding(WRONG, f"{offer.id}: such nodes are not shared")
     used: dict[int, int] = {}
     for name, row in tenants:

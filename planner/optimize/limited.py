@@ -31,7 +31,7 @@ from planner.deadline import left_s
 from planner.optimize.solve import bounds_noted, optimize
 from planner.optimize.status import Solution, Status, uninterrupted
 
-PROVIDERS = "limits.max_providers"
+PROVIDERS, BUDGET = "limits.max_providers", "limits.budget"
 More = Mapping[str, int | None]  # units by which limits are loosened; None = left out
 
 
@@ -159,7 +159,8 @@ class Asker:
         BoundedRates
             Exact rates are asked for, and a plan is made of others.
         """
-        asked, options = replace(program, objective=("cost",)), dict(self.options)
+        asked, most = _without_budget(replace(program, objective=("cost",)))
+        options = dict(self.options)
         if self.stop_at is not None:
             left = self.stop_at - time.monotonic()
             if left <= 0:
@@ -167,6 +168,9 @@ class Asker:
             limit = left_s(options.get("time_limit_s"))
             options["time_limit_s"] = left if limit is None else min(limit, left)
         answer = uninterrupted(optimize(asked, columns=mask, cost_only=True, **options))
+        if most is not None and answer.has_plan and answer.cost_microusd > most:
+            proven = answer.status is Status.OPTIMAL
+            return replace(_stopped(program), status=Status.INFEASIBLE if proven else Status.STOPPED)
         if self.exact and bounds_noted():
             raise BoundedRates
         return answer
@@ -185,6 +189,22 @@ class Asker:
     def feasible(self, program: Program, mask: NDArray[np.bool_] | None = None) -> bool | None:
         """Whether there is a plan; None = neither shown."""
         return verdict(self.any_plan(program, mask))
+
+
+def _without_budget(program: Program) -> tuple[Program, int | None]:
+    """The program without a budget, and the most that its plan may cost then; as it is, None, where there is none.
+
+    Whether anything is within a budget is slow to tell of costs near it: parts of units are. What costs least is quick.
+    """
+    rows = [row for row in program.rows if row.name == BUDGET]
+    if len(rows) != 1:
+        return program, None
+    costs = np.zeros(program.column_count, dtype=np.int64)
+    costs[rows[0].columns] = rows[0].coefficients
+    if (costs < 0).any() or (program.cost_microusd.any() and not np.array_equal(costs, program.cost_microusd)):
+        return program, None
+    others = tuple(row for row in program.rows if row.name != BUDGET)
+    return replace(program, cost_microusd=costs, rows=others, tie_share=0.0), rows[0].bound
 
 
 def _stopped(program: Program) -> Solution:

@@ -34,6 +34,7 @@ section 2; Fisher, Management Science 27(1) (1981), section 2; of the parts Guig
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -53,7 +54,7 @@ from planner.candidates.program import (
 )
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
-from planner.candidates.shared_nodes import DEVICES_OF, SharedNodes
+from planner.candidates.shared_nodes import DEVICES_OF, NODES, SharedNodes
 from planner.plan.choices import Open, least_choice, open_jobs
 from planner.plan.cover import MOST_STEPS, UNMET, least_cover
 from planner.plan.node_counts import STEPS_OF_WEIGHING, Asked, least_with_whole_nodes
@@ -277,9 +278,9 @@ def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int
     bound = -(-total // STEPS)
     if upto is not None and bound < upto and candidates.whole_shared is not None:
         own_node = _own_nodes(candidates)
-        held = _counted_rows(program, candidates.whole_shared, own_node)
-        for counted in [{}, held] if held else [{}]:
-            if bound < upto:
+        held = [_counted_rows(program, candidates.whole_shared, own_node, jobs=beside) for beside in (False, True)]
+        for place, counted in enumerate([{}, *held]):
+            if bound < upto and counted not in ([], [{}], [{}, held[0]])[place]:
                 found = _with_whole_nodes(candidates, certificate, upper, upto, own_node, counted)
                 bound = max(bound, min(found, upto))
         return bound
@@ -315,7 +316,7 @@ def _with_whole_nodes(
     own_node
         As of `_own_nodes`.
     counted
-        Limits on nodes alone that are held by counting them, not by their prices, as of `_counted_rows`.
+        Limits on nodes and jobs that are held by counting them, not by their prices, as of `_counted_rows`.
     """
     program, shared = candidates.whole, candidates.whole_shared
     assert shared is not None
@@ -326,19 +327,31 @@ def _with_whole_nodes(
     rest = -sum(price * program.rows[number].bound for number, price in row_prices(program, others))
     parts = {task.name: parts_of(certificate["requests"], task) for task in program.tasks}
     earned: dict[str, list[tuple[Sequence[int], int]]] = {}
+    jobs = [task for task in program.tasks if task.kind == "training"]
+    charges = list(row_prices(program, others))
+    mixed = {
+        task.name: _least_mix(candidates, task, certificate["criterion"], charges, weights)
+        for task in jobs
+        if task.name in candidates.spaces
+    }
     for task in program.tasks:
-        if task.kind == "training":
-            mixed = None
-            if task.name in candidates.spaces:
-                charges = list(row_prices(program, others))
-                mixed = _least_mix(candidates, task, certificate["criterion"], charges, weights)
-            rest += least_of_task(program, task, weights, upper, parts[task.name], mixed=mixed).weight
+        if task.kind == "optional" and task.name != NODES:
+            rest += least_of_task(program, task, weights, upper, ()).weight
         elif task.kind == "serving":
             earned[task.name] = [line_of(program, task, line) for part in parts[task.name] for line in part.lines]
 
     def least(small: Program, task: Task, priced: NDArray[Any], most: NDArray[np.int64]) -> tuple[int, int]:
         found = least_of_task(small, task, priced, most, parts[task.name], steps=STEPS_OF_WEIGHING)
         return found.weight, found.steps
+
+    @cache
+    def beside(nodes: tuple[tuple[int, int], ...]) -> int:
+        """What jobs weigh at least, each by itself within what nodes leave of the limits that are counted."""
+        there = upper.copy()
+        for number, (taken, bound) in counted.items():
+            row, left = program.rows[number], bound - sum(taken[offer] * count for offer, count in nodes)
+            there[row.columns[row.coefficients > left]] = 0
+        return sum(least_of_task(program, task, weights, there, (), mixed=mixed.get(task.name)).weight for task in jobs)
 
     asked = Asked(
         program=program,
@@ -348,7 +361,7 @@ def _with_whole_nodes(
         own_node=own_node,
         earned=earned,
         least=least,
-        rest=rest,
+        rest=lambda nodes: rest + beside(tuple(sorted(nodes.items()))),
         upto=upto * STEPS,
         limits=tuple(counted.values()),
     )
@@ -356,18 +369,21 @@ def _with_whole_nodes(
 
 
 def _counted_rows(
-    program: Program, shared: SharedNodes, own_node: NDArray[np.int64]
+    program: Program, shared: SharedNodes, own_node: NDArray[np.int64], *, jobs: bool
 ) -> dict[int, tuple[tuple[int, ...], int]]:
     """Joint limits that say how many of some nodes there may be: by number what a node of each offer takes, the bound.
 
-    What stands in them is nodes of offers that fleets share, and nothing else.
+    What stands in them is nodes of offers that fleets share; `jobs`: and jobs; and nothing else.
     """
+    works = np.zeros(program.column_count, dtype=bool)
+    for task in program.tasks if jobs else ():
+        works[task.first : task.stop] = task.kind == "training"
     found: dict[int, tuple[tuple[int, ...], int]] = {}
     for number, row in enumerate(program.rows):
         nodes = shared.site[row.columns] >= 0
         if row.name.startswith(DEVICES_OF) or (row.coefficients < 0).any():
             continue
-        if not (nodes | (own_node[row.columns] >= 0)).all():
+        if not (nodes | (own_node[row.columns] >= 0) | works[row.columns]).all() or not nodes.any():
             continue
         taken = [0] * len(shared.sites)
         for column, each in zip(row.columns[nodes].tolist(), row.coefficients[nodes].tolist()):

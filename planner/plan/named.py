@@ -39,7 +39,7 @@ SAID = {  # of offers that the scenario itself leaves out
     "recalled-price": "its prices are from memory (hardware.allow_recalled)",
     "price-model": "sold on other price models than hardware.pricing",
     "region": "not in hardware.regions",
-    "place": "not in the regions of the fleet",
+    "place": "not in the regions of the workload",
     "suspect-price": "its prices look wrong (--allow-suspect)",
     "flex": "one queues for it, and a fleet cannot wait",
     "spot": "no fleet stands on spot that has no max_spot_share",
@@ -354,14 +354,18 @@ def _too_few(candidates: Candidates, thing: _Thing, has_plan: bool) -> str:
 def _impossible(candidates: Candidates, thing: _Thing) -> str:
     """What came nearest to running there."""
     furthest: tuple[tuple[int, bool, bool, bool, float], str, Drop] | None = None
+    left_out: dict[str, list[str]] = {}  # workloads by what the scenario says of offers there
     for name, ledger in candidates.ledgers.items():
         for key in thing.keys:
             drop = ledger.nearest_on.get(key)
+            if drop is not None and drop.reason in SAID:
+                left_out.setdefault(drop.reason, []).append(name)
             if drop is not None and (furthest is None or drop.nearness > furthest[0]):
                 furthest = (drop.nearness, name, drop)
     if furthest is None:
         return f"not used: {thing.missing}"
     _, name, drop = furthest
+    name = ", ".join(dict.fromkeys(left_out.get(drop.reason, [name])))
     told = SAID.get(drop.reason) or _missed(drop)
     if thing.owned is not None:  # that there are no more of one's own is no quota
         told = told.removeprefix("quota: ")

@@ -9,8 +9,10 @@ of each of their devices every plan costs at least
 At l_o = c_o / G_o a node may be bought in parts, which no one sells: a bound that falls short by the devices that
 stand idle. So the numbers of nodes are walked through, and at each the prices are moved: below c_o / G_o where at least
 some nodes are there to be paid for, above where a fixed number of them is too small for what stands on it, and with
-none nothing stands there. Prices are multiples of c_o / G_o from a short list, so that who checks walks the same
-tree; no number of it stands in a file.
+none nothing stands there. Prices are multiples of c_o / G_o from a short list, or one for the devices of all nodes that
+are there: what a device costs elsewhere. So who checks walks the same tree; no number of it stands in a file.
+
+Where a limit is on such nodes and on jobs alone, jobs have what the nodes leave of it, each job by itself.
 
 Before that, columns that no plan below the value can use are closed, by what one unit of them adds to the least of
 their fleet in parts of units (fixing by reduced costs, Crowder, Johnson and Padberg, Operations Research 31(5) 1983,
@@ -28,13 +30,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import Program, Task, restrict
+from planner.candidates.dominance import compressed
+from planner.candidates.program import Program, Task, restrict, task_of
+from planner.candidates.prune import alone_units
 from planner.candidates.shared_nodes import SharedNodes
 from planner.carriers import dataclass
 
 TIMES = (0, 4, 8, 11, 13, 14, 15, 16, 17, 18, 20, 24, 32, 48, 96, 400)  # sixteenths of c_o / G_o
 PLAIN = 7  # of them: a node in parts
 CLOSED = -1  # no share of an offer
+ELSEWHERE = 12  # prices of devices elsewhere, the lowest
 MOST_WEIGHED = 1_500  # fleets weighed at some prices: what is not proven by then takes minutes, or is not at all
 STEPS_OF_WEIGHING, MOST_STEPS = 20_000, 1_000_000  # of the search for the least of one fleet, and of all of them
 HALF = 2
@@ -42,7 +47,8 @@ ROUNDS = 2  # in which the price of each offer is moved
 
 Weights = NDArray[Any]  # whole numbers of any size
 Least = Callable[[Program, Task, Weights, NDArray[np.int64]], tuple[int, int]]  # and the steps that it took
-Prices = tuple[int, ...]  # by offer: a place in `TIMES`, or CLOSED
+Prices = tuple[int, ...]  # by offer: of one device, or CLOSED
+Nodes = Mapping[int, int]  # how many there are of some offers
 
 
 class TooManyError(Exception):
@@ -62,7 +68,7 @@ class Asked:
     earned: Mapping[str, Sequence[tuple[Sequence[int], int]]]  # of each fleet: by line, what a unit of each of its
     # columns earns at most and what is needed
     least: Least  # the least weight of a task alone, of some columns of the program
-    rest: int  # what everything else weighs at least
+    rest: Callable[[Nodes], int]  # what everything else weighs at least beside so many nodes
     upto: int  # of no interest beyond
     limits: tuple[tuple[tuple[int, ...], int], ...] = ()  # on nodes alone: what a node of each offer takes, the bound
 
@@ -89,9 +95,11 @@ class _Walk:
     taken: NDArray[np.int64]  # (columns,) devices of these nodes
     tasks: tuple[Task, ...]  # fleets
     least_of: Least
-    rest: int
+    rest: Callable[[Nodes], int]
     upto: int
     limits: tuple[tuple[tuple[int, ...], int], ...]
+    levels: list[list[int]]  # by offer: prices of a device that are tried
+    elsewhere: list[int]  # prices of all devices that are tried
     node_weights: list[int]  # by offer
     offers_of: Mapping[str, list[int]]  # of each fleet: what its columns stand on; prices of others are nothing to it
     known: dict[tuple[str, Prices], int]  # by prices of these offers alone
@@ -128,20 +136,58 @@ class _Walk:
             rest=asked.rest,
             upto=asked.upto,
             limits=asked.limits,
+            levels=[[w * t // (TIMES[PLAIN] * int(size)) for t in TIMES] for w, size in zip(node_weights, sizes)],
+            elsewhere=[],
             node_weights=node_weights,
             offers_of={},
             known={},
             steps=0,
             reached=0,
-            plain=(PLAIN,) * len(node_weights),
+            plain=tuple(w // int(size) for w, size in zip(node_weights, sizes)),
         )
-        return walk._narrowed(asked.earned)
+        return walk._without_dearer()._narrowed(asked.earned)
+
+    def _without_dearer(self) -> _Walk:
+        """Without offers whose nodes weigh no less than those of another one on which everything can stand as well.
+
+        Whatever stands on nodes of the first moves to as many of the second: the same replicas, as many as carry their
+        fleet alone, and no limit on their number.
+        """
+        program, upper = self.program, self.upper.copy()
+        enough = np.concatenate([alone_units(program, task) for task in program.tasks])
+        of = task_of(program)
+        physics = [
+            self.taken,
+            program.replicas,
+            program.level,
+            program.role,
+            program.spot,
+            *program.capacity_micro_per_s.T,
+        ]
+        alike = compressed(of, *physics)
+        stands: list[dict[int, int]] = [{} for _ in self.node_weights]
+        able = [not any(taken[offer] for taken, _ in self.limits) for offer in range(len(self.node_weights))]
+        for k in np.flatnonzero((self.taken > 0) & (self.upper > 0)).tolist():
+            mine, kind = stands[int(self.offer[k])], int(alike[k])
+            mine[kind] = min(int(self.weights[k]), mine.get(kind, int(self.weights[k])))
+            able[int(self.offer[k])] &= bool(self.shared.devices[k] > 0 or self.upper[k] >= enough[k])
+        gone: set[int] = set()
+        for offer in sorted(self._paid(), key=lambda o: (-self.node_weights[o], o)):
+            for other in range(len(stands)):
+                cheaper = able[other] and self.node_weights[other] <= self.node_weights[offer]
+                if other in gone or other == offer or not cheaper:
+                    continue
+                if all(kind in stands[other] and stands[other][kind] <= w for kind, w in stands[offer].items()):
+                    gone.add(offer)
+                    break
+        upper[(self.taken > 0) & np.isin(self.offer, sorted(gone))] = 0
+        return replace(self, upper=upper)
 
     def _narrowed(self, earned: Mapping[str, Sequence[tuple[Sequence[int], int]]]) -> _Walk:
         """Without columns of which one unit adds more to its fleet than the bound is short of the value."""
         weights, upper = self._at(self.plain)
         least = {task.name: self.least_of(self.program, task, weights, upper)[0] for task in self.tasks}
-        self.reached = self.rest + sum(least.values())
+        self.reached = self.rest({}) + sum(least.values())
         room = self.upto - self.reached
         mask = np.zeros(self.program.column_count, dtype=bool)
         for task in self.tasks:
@@ -160,11 +206,14 @@ class _Walk:
         names = {task.name for task in self.tasks}
         tasks = tuple(task for task in small.tasks if task.name in names)
         offer, taken = self.offer[kept], self.taken[kept]
-        stands = np.where(taken > 0, offer, -1)
+        stands, weights = np.where(taken > 0, offer, -1), self.weights[kept]
+        alone = [int(w) // int(small.devices[k]) for k, w in enumerate(weights) if not taken[k] and small.devices[k]]
+        paid = [self.plain[number] for number, weight in enumerate(self.node_weights) if weight > 0]
         return replace(
             self,
+            elsewhere=sorted({*alone, *paid} - {0})[:ELSEWHERE],
             program=small,
-            weights=self.weights[kept],
+            weights=weights,
             upper=self.upper[kept],
             offer=offer,
             taken=taken,
@@ -182,7 +231,8 @@ class _Walk:
                 if self.plain[offer] == CLOSED:
                     continue
                 if not (self.offer == offer).any() or any(
-                    self._bound(self._with(self.plain, offer, times), {offer: 1}) >= self.upto for times in (0, HALF)
+                    self._bound(self._with(self.plain, offer, self.levels[offer][place]), {offer: 1}) >= self.upto
+                    for place in (0, HALF)
                 ):
                     self.plain, changed = self._with(self.plain, offer, CLOSED), True
             self.reached = max(self.reached, min(self._bound(self.plain, {}), self.upto))
@@ -209,7 +259,7 @@ class _Walk:
                 break
             if count and self._bound(self._free(prices, at_least), at_least) >= best:
                 break
-            now = self._with(prices, offer, PLAIN if count else CLOSED)
+            now = self._with(prices, offer, self.levels[offer][PLAIN] if count else CLOSED)
             best = min(best, self.least((*fixed, (offer, count)), now))
         return best
 
@@ -220,15 +270,24 @@ class _Walk:
     def _dearest(self, prices: Prices, nodes: Mapping[int, int]) -> tuple[Prices, int]:
         """Prices that prove most of some numbers of nodes: of two offers tried together, of more in turn."""
         there = [offer for offer, count in nodes.items() if count]
-        best = max((self._bound(one, nodes), one) for one in (prices, self._free(prices, nodes)))
+        starts = [prices, self._free(prices, nodes)]
+        for price in self.elsewhere if there else ():
+            starts.append(prices)
+            for offer in there:
+                starts[-1] = self._with(starts[-1], offer, price)
+        best = -1, prices
+        for one in starts:
+            best = max(best, (self._bound(one, nodes), one))
+            if best[0] >= self.upto:
+                return best[1], best[0]
         for _ in range(ROUNDS):
             before = best
             for pair in zip(there, [*there[1:], *there[:1]]):
-                for times in itertools.product(range(len(TIMES)), repeat=len(set(pair))):
+                for times in itertools.product(*(self.levels[offer] for offer in dict.fromkeys(pair))):
                     if best[0] >= self.upto:
                         return best[1], best[0]
                     tried = best[1]
-                    for offer, each in zip(pair, times):
+                    for offer, each in zip(dict.fromkeys(pair), times):
                         tried = self._with(tried, offer, each)
                     best = max(best, (self._bound(tried, nodes), tried))
             if best == before or len(there) < 3:
@@ -243,7 +302,7 @@ class _Walk:
 
     def _bound(self, prices: Prices, nodes: Mapping[int, int]) -> int:
         """What plans weigh at least at some prices, with at least or, where devices are dearer, just so many nodes."""
-        total = self.rest
+        total = self.rest(nodes)
         for offer, count in nodes.items():
             total += (self.node_weights[offer] - self._of_devices(prices, offer)) * count
         keys = {task.name: (task.name, tuple(prices[o] for o in self.offers_of[task.name])) for task in self.tasks}
@@ -262,23 +321,17 @@ class _Walk:
         return self._device(prices, offer) * self.shared.sites[offer].shape.devices
 
     def _device(self, prices: Prices, offer: int) -> int:
-        if prices[offer] == CLOSED:
-            return 0
-        size = self.shared.sites[offer].shape.devices
-        return self.node_weights[offer] * TIMES[prices[offer]] // (PLAIN_TIMES * size)
+        return 0 if prices[offer] == CLOSED else prices[offer]
 
     def _at(self, prices: Prices) -> tuple[Weights, NDArray[np.int64]]:
         """Weights and most units of all columns at some prices."""
         each = np.array([self._device(prices, offer) for offer in range(len(prices))], dtype=object)
-        open_ = np.array([times != CLOSED for times in prices], dtype=bool)
+        open_ = np.array([price != CLOSED for price in prices], dtype=bool)
         there = self.taken > 0
         weights = self.weights.copy()
         weights[there] = weights[there] + each[self.offer[there]] * self.taken[there]
         return weights, np.where(there & ~open_[self.offer], 0, self.upper)
 
     @staticmethod
-    def _with(prices: Prices, offer: int, times: int) -> Prices:
-        return (*prices[:offer], times, *prices[offer + 1 :])
-
-
-PLAIN_TIMES = TIMES[PLAIN]
+    def _with(prices: Prices, offer: int, price: int) -> Prices:
+        return (*prices[:offer], price, *prices[offer + 1 :])

@@ -141,8 +141,9 @@ def _unmatched_regions(scenario: Scenario, catalog: Catalog) -> Iterator[Problem
     own |= {one.region.lower() for one in hardware.contracts}
     named = [(f"hardware.regions[{i}]", "*", text) for i, text in enumerate(hardware.regions)]
     named += [(f"{path}.region", one.provider or "*", one.region) for path, one in _listed(scenario) if one.region]
-    fleets = [(f"serving[{i}].regions", fleet.regions) for i, fleet in enumerate(scenario.serving)]
-    named += [(f"{path}[{i}]", "*", text) for path, some in fleets for i, text in enumerate(some)]
+    stated = [(f"serving[{i}].regions", fleet.regions) for i, fleet in enumerate(scenario.serving)]
+    stated += [(f"training[{i}].regions", job.regions) for i, job in enumerate(scenario.training)]
+    named += [(f"{path}[{i}]", "*", text) for path, some in stated for i, text in enumerate(some)]
     for path, provider, text in named:
         there = [offer for offer in catalog.offers if provider_matches(offer.provider, provider)]
         unsold = provider not in ("*", OWNED) and not there  # the provider is the mistake, or sells nothing

@@ -54,7 +54,7 @@ REASONS = {
     "not-allowed": "not in hardware.allow",
     "price-model": "other price model (hardware.pricing)",
     "region": "other region (hardware.regions)",
-    "place": "not in the regions of the fleet",
+    "place": "not in the regions of the workload",
     "quota": "over a quota or limit",
     "suspect-price": "suspect price (--allow-suspect)",
     "recalled-price": "recalled price (hardware.allow_recalled)",

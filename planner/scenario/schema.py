@@ -43,6 +43,7 @@ from planner.scenario.model_ref import ModelRef
 from planner.scenario.money import Currency, Money, Price, TransferPrice
 from planner.scenario.owned import Owned
 from planner.scenario.part import Part
+from planner.scenario.periods import period_for
 from planner.scenario.runs import (
     DEFAULT_CONFIDENCE,
     DEFAULT_ESTIMATOR,
@@ -332,8 +333,15 @@ class Scenario(Part):
 
     @property
     def period_s(self) -> float:
-        """Length of one period of the calendar; left out: a term that another may follow, else the horizon."""
-        return self.periods_s or self.renewed_s or self.horizon_s
+        """Length of one period of the calendar; left out: a term that another may follow, else the horizon.
+
+        Of that a part, where jobs start later and would have to wait for the next one.
+        """
+        if self.periods_s:
+            return self.periods_s
+        whole_s = self.renewed_s or self.horizon_s
+        windows = tuple((job.start_s, job.deadline_s) for job in self.training if job.start_s > 0)
+        return period_for(whole_s, windows, int(MAX_PERIODS * whole_s / self.horizon_s)) if windows else whole_s
 
     @property
     def renewed_s(self) -> float | None:

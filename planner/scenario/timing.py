@@ -9,12 +9,11 @@ from collections.abc import Iterator
 
 from planner.carriers import dataclass
 from planner.errors import Problem
+from planner.scenario.periods import SHORT, first_period
 from planner.scenario.schema import MAX_PERIODS, Scenario, TrainingJob
 from planner.spelling import closest
 from planner.units import format_duration
 from planner.yamlfile import Document, Steps
-
-_SHORT = 1e-9  # share of a period by which a window may miss a start, for the rounding of floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +60,15 @@ def _window(check: _Check, i: int, job: TrainingJob) -> Iterator[Problem]:
     """Some period begins between the start and the deadline, within the horizon."""
     scenario, path = check.scenario, ("training", i)
     end_s, period_s = job.start_s + job.deadline_s, scenario.period_s
-    if end_s > scenario.horizon_s * (1 + _SHORT):
+    if scenario.periods_s is not None and end_s > scenario.horizon_s * (1 + SHORT):
         yield check.problem((*path, "deadline"), "out-of-range",
                             f"'deadline' of {job.name} lies {format_duration(end_s - scenario.horizon_s)} beyond the "
                             f"horizon of {format_duration(scenario.horizon_s)}, where the calendar ends",
                             f"write horizon: {end_s / 3600:g} h, or more")  # fmt: skip
         return
     first_s = first_period(job.start_s, period_s) * period_s
-    if first_s < end_s - _SHORT * period_s:
-        if job.schedule != "elastic" or first_s + period_s <= end_s * (1 + _SHORT):
+    if first_s < end_s - SHORT * period_s:
+        if job.schedule != "elastic" or first_s + period_s <= end_s * (1 + SHORT):
             return
         message = (
             f"no whole period of {format_duration(period_s)} lies between the start and the deadline of {job.name}"
@@ -82,11 +81,6 @@ def _window(check: _Check, i: int, job: TrainingJob) -> Iterator[Problem]:
         hint = f"write shorter periods, at most {format_duration(job.deadline_s)}, or move the start to a period's"
     key = "start" if job.start else "deadline"
     yield check.problem((*path, key), "no-period", message, hint)
-
-
-def first_period(start_s: float, period_s: float) -> int:
-    """The first period that begins at a time or after it."""
-    return int(-((-start_s + _SHORT * period_s) // period_s))
 
 
 def _orders(check: _Check) -> Iterator[Problem]:

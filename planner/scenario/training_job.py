@@ -214,6 +214,9 @@ class TrainingJob(Part):
         "fixed",
         description="fixed runs through; elastic may pause and change its machines between periods (wants periods)",
     )
+    regions: OneOrMany[Pattern] = Field(
+        ("*",), description="where it may run, rented or owned, as hardware.regions: where its data must stay, say"
+    )
     data: Data | None = Field(None, description="where the training data lie, and what moving them costs")
     gradient_compression: Factor | None = Field(
         None, description="factor by which data-parallel gradients shrink on the wire"

@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from planner.candidates.program import Task
+from planner.candidates.program import Program, Row, Task
 from planner.optimize.build import build
+from planner.optimize.limited import Asker
 from planner.optimize.relax import Relaxation, relax
 from planner.optimize.scope import scope_of
+from planner.optimize.solve import optimize
 from tests.optimize.brute import best, random_program
 from tests.optimize.brute_supplies import best_supplied, random_supplied
 from tests.optimize.instances import program, row
@@ -66,3 +68,25 @@ def test_bound_of_a_knapsack_by_hand() -> None:
     assert relaxation is not None
     assert relaxation.bound / model.scale == pytest.approx(11)
     assert relaxation.highest(11 * model.scale, 2).tolist() == [2.0, 3.0]
+
+
+def test_a_budget_is_told_by_what_costs_least() -> None:
+    """Of costs near it that was slow to tell; the answers are those of the program with the row."""
+    rng = np.random.default_rng(5)
+    for _ in range(cases(15, 200)):
+        ways = 6
+        cost, rate = rng.integers(3, 40, ways), rng.integers(2, 30, ways)
+        task = Task(name="fleet", kind="serving", first=0, stop=ways, demand_micro_per_s=(int(rng.integers(20, 90)),))
+        zeros, columns = np.zeros(ways, dtype=np.int64), np.arange(ways)
+        free = Program(
+            tasks=(task,), cost_microusd=cost, finish_s=np.zeros(ways), carbon_mg=zeros, nodes=zeros + 1,
+            replicas=zeros + 1, capacity_micro_per_s=rate[:, None], max_units=zeros + 90, provider=zeros,
+            offer=columns,
+        )  # fmt: skip
+        least = optimize(free).cost_microusd
+        for bound in (least - 1, least, least + 1):
+            row = Row(name="limits.budget", label="budget", bound=bound, columns=columns, coefficients=cost)
+            limited = replace(free, rows=(row,))
+            asker = Asker()
+            assert asker.any_plan(limited).has_plan == asker.cheapest(limited).has_plan == (bound >= least)
+            assert asker.cheapest(limited).cost_microusd == (least if bound >= least else 0)

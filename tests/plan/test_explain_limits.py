@@ -14,9 +14,10 @@ import pytest
 
 from planner import api
 from planner.analysis.why.in_turn import fine_periods_s
+from planner.analysis.why.least import least_that_works
 from planner.analysis.why.repairs import settings_of
 from planner.analysis.why.settings import in_words, stated_limits, written
-from planner.analysis.why.widen import least_that_works, load_of, rounded_up_us, wider_choices
+from planner.analysis.why.widen import load_of, rounded_up_us, wider_choices
 from planner.api import sessions
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog, Provider

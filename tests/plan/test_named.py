@@ -501,18 +501,14 @@ def test_contracts_of_ones_own_are_used_or_told_why_not() -> None:
     assert api.verify(document, own) == []
 
 
-@pytest.mark.parametrize(("periods", "told"), [({"periods": "1 month", "begin": "2027-01-01"}, True), ({}, False)])
-def test_fleets_that_a_calendar_keeps_apart_are_told_what_they_would_share(periods: dict[str, Any], told: bool) -> None:
-    """Two small fleets took two nodes in place of one, without a word; and were said to be so many for their errors."""
+@pytest.mark.parametrize("periods", [{"periods": "1 month", "begin": "2027-01-01"}, {}])
+def test_fleets_share_nodes_with_and_without_a_calendar(periods: dict[str, Any]) -> None:
+    """Two small fleets took two nodes in place of one; and were said to be so many for their errors."""
     small = {"model": "llama-3.1-8b", "input_tokens": 1500, "output_tokens": 300, "slo": {"ttft_p95": "1 s"}}
     fleets = [fleet(name, qpm=60, throughput=None, target_load=0.8, **small) for name in ("chat", "code")]
     owned = {"shape": "dgx-h100", "count": 3, "price": "$4/h"}
     document = api.solve(scenario([], fleets, hardware={"exclude": ["*"], "owned": [owned]}, **periods)).document
-    said = (
-        "chat and code have nodes of their own, since fleets share none beside a calendar: 2 of "
-        "owned:0:onprem/dgx-h100, where their load alone fills 1"
-    )
-    assert any(said in text for text in document["warnings"]) == told
+    assert [(one["offer"], one["count"]) for one in document["shared_nodes"]] == [("owned:0:onprem/dgx-h100", 1)]
     assert not any("are there for the error of the prediction" in text for text in document["warnings"])
 
 

@@ -377,3 +377,35 @@ def test_a_walk_ends_by_the_steps_that_its_fleets_take(monkeypatch: pytest.Monke
         bounds.append(weighed.count(node_counts.STEPS_OF_WEIGHING))
     assert bounds[0] <= bounds[2] <= cost
     assert 0 < bounds[1] < bounds[3]
+
+
+@pytest.mark.parametrize(("dollars", "cost"), [(200.0, 70_080), (5.0, 43_800)])
+def test_fleets_share_nodes_beside_a_calendar_rented_or_reserved(dollars: float, cost: int) -> None:
+    """A contract among the choices made a calendar, in which no fleets shared nodes: $210,240 and $131,400."""
+    fleets = [worlds.fleet(f"fleet{n}", model="llama-3.2-1b", qpm=600, layout={"tp": 1}) for n in range(3)]
+    known = worlds.catalog(shapes=[worlds.shape("north/eight", devices=8)], offers=[worlds.offer("north/eight", 8.0)])
+    contract = {"shape": "north/eight", "region": "r1", "price_model": "commitment_1y", "price": f"${dollars}/h"}
+    asked = worlds.scenario([], fleets, hardware={"contracts": [contract]}, horizon="365 days")
+    document = api.solve(asked, known).document
+    follow_schema(document)
+    assert document["status"] == "optimal"
+    assert document["summary"]["cost_usd"] == cost
+    assert [one["count"] for one in document["shared_nodes"]] == [1]
+    assert sum(one["cost_microusd"] for one in document["schedule"]["shares"]) == (0 if dollars > 8 else 43_800 * 10**6)
+    assert errors(document, known) == []
+    forged = copy.deepcopy(document)
+    forged["shared_nodes"][0]["count"] = 2
+    assert errors(resealed(forged), known)
+
+
+def test_what_is_owned_is_shared_beside_a_contract_and_proven() -> None:
+    """One owned node held three fleets; with a contract allowed two more were bought, and 73 % was left open."""
+    fleets = [worlds.fleet(f"fleet{n}", model="llama-3.2-1b", qpm=600, layout={"tp": 1}) for n in range(3)]
+    known = worlds.catalog(shapes=[worlds.shape("north/eight", devices=8)], offers=[worlds.offer("north/eight", 8.0)])
+    contract = {"shape": "north/eight", "region": "r1", "price_model": "commitment_1y", "price": "$5/h"}
+    owned = {"shape": "north/eight", "count": 1, "price": "$1/h"}
+    asked = worlds.scenario([], fleets, hardware={"contracts": [contract], "owned": [owned]}, horizon="365 days")
+    document = api.solve(asked, known).document
+    assert (document["status"], document["summary"]["cost_usd"]) == ("optimal", 8_760)
+    assert document["contracts"] == []
+    assert errors(document, known) == []

@@ -30,6 +30,7 @@ from planner.analysis.others.decisions import decision_of, unlike
 from planner.analysis.others.other_plans import Key, Labels, parts_of, told_apart
 from planner.candidates.offers import Site
 from planner.candidates.search import Candidates
+from planner.candidates.shared_nodes import NODES
 from planner.carriers import dataclass
 from planner.optimize.break_even import break_even
 from planner.optimize.limited import Asker
@@ -215,7 +216,7 @@ def _winning_share(candidates: Candidates, offers: set[str], best: int, asker: A
                 paid = {site.offer.id for site, _ in parts}
                 priced[column] = paid <= offers
                 partly |= bool(paid & offers) and not priced[column]
-        elif candidates.whole_shared is not None:
+        elif task.name == NODES and candidates.whole_shared is not None:
             shared = candidates.whole_shared
             for column in range(task.first, task.stop):
                 priced[column] = shared.sites[int(shared.site[column])].offer.id in offers

@@ -128,8 +128,8 @@ def _bought(candidates: Candidates, column: int, units: int, paid: int, decided:
     offer = purchase.offer if purchase is not None else None
     span = (int(calendar.start[column]), int(calendar.stop[column])) if calendar is not None else (0, 0)
     kind = purchase.kind if purchase is not None else ""
-    if candidates.shared is not None:
-        offer = candidates.shared.sites[int(candidates.shared.site[column])].offer
+    node = candidates.shared.node_at(column) if candidates.shared is not None else None
+    offer = node.offer if node is not None else offer
     decided.what["", kind, offer.shape if offer else "", *span] += units
     decided.where["", kind, offer.id if offer else "", *span] += units
     if offer is not None:

@@ -54,7 +54,7 @@ class Labels:
                 for column in range(task.first, task.stop):
                     key = self.key(candidates, task.name, int(candidates.rows[column]))
                     labels[column] = self.numbers.setdefault(key, len(self.numbers))
-            elif candidates.shared is not None and self.nodes:
+            elif task.name == NODES and candidates.shared is not None and self.nodes:
                 for column in range(task.first, task.stop):
                     site = candidates.shared.sites[int(candidates.shared.site[column])]
                     labels[column] = self.numbers.setdefault((NODES, site.offer.id), len(self.numbers))
@@ -257,7 +257,7 @@ def device_amounts(candidates: Candidates) -> dict[str, IntArray]:
     found: dict[str, IntArray] = {}
     shared = candidates.shared
     for task in candidates.program.tasks:
-        for column in range(task.first, task.stop) if shared or task.kind != "optional" else ():
+        for column in range(task.first, task.stop) if task.name == NODES or task.kind != "optional" else ():
             if shared is not None and shared.site[column] >= 0:  # nodes count, not what stands on them
                 parts = [(shared.sites[int(shared.site[column])], int(candidates.program.nodes[column]))]
             else:

@@ -184,7 +184,7 @@ def _paid(candidates: Candidates, used: NDArray[np.str_], key: Callable[[Site], 
     calendar, shared = getattr(candidates, "whole_calendar", None), getattr(candidates, "whole_shared", None)
     if shared is not None:  # nodes are paid for, not what stands on them
         names = np.array([key(site) for site in shared.sites], dtype=np.str_)
-        return np.where(shared.site < 0, used, np.where(shared.devices > 0, "", names[shared.site]))
+        used = np.where(shared.site < 0, used, np.where(shared.devices > 0, "", names[shared.site]))
     if calendar is None:
         return used
     keys = {site.offer.id: key(site) for table in candidates.tables.values() for site in table.sites}

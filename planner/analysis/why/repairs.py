@@ -14,13 +14,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.analysis.tighten import cheapest_within_targets, on_exact_rates, tightens
+from planner.analysis.why.elsewhere import elsewhere
 from planner.analysis.why.in_turn import in_turn
+from planner.analysis.why.least import least_that_works
 from planner.analysis.why.relaxed import COUNTED, LIFTED, PATIENCE_S, Relaxed, Search, lifted_ways, relaxed
 from planner.analysis.why.settings import OWNED, Stated, shapes_the_search, stated, stated_limits
 from planner.analysis.why.widen import (
     in_another_form,
     larger_batch,
-    least_that_works,
     less_to_carry,
     looser_targets,
     wider_choices,
@@ -82,6 +83,7 @@ def diagnose(candidates: Candidates, search: Search, asker: Asker | None = None)
             *less_load,
             *in_turn(replace(ways, scenario=scenario), conflict.names, search, asker),
             *wider_choices(scenario, search, asker),
+            *elsewhere(candidates, search, asker),
         ),
     )
 

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.analysis.tighten import cheapest_within_targets, on_exact_rates, tightens
+from planner.analysis.why.least import least_from_below, least_that_works
 from planner.candidates.offers import Site
 from planner.candidates.program import Program, restrict
 from planner.candidates.prune import prune
@@ -316,11 +317,11 @@ def _less_of(candidates: Candidates, limit: str, name: str, load: _Load, search:
             answers[fewer] = cheapest_within_targets(found, asker)
         return answers[fewer].has_plan
 
-    found: int | None = 1
+    found: int | None = 0
 
     def listed(ways: Candidates) -> int | None:  # which carry less the more of their rates are exact
         nonlocal found
-        found = found and _fewer(ways.program, name, load.asked, asker, found)
+        found = None if found is None else _fewer(ways.program, name, load.asked, asker, found)
         return found
 
     on_exact_rates(candidates, listed)
@@ -355,39 +356,11 @@ def load_of(fleet: ServingFleet) -> _Load | None:
     return found if found.asked > 1 else None
 
 
-def least_that_works(guess: int, works: Callable[[int], bool], most: int) -> int | None:
-    """The least whole number from 1 on that works, 0 known not to, from a guess that is most often right.
-
-    Monotone: what works for a number works for every larger one. None when not even `most` does.
-
-    Parameters
-    ----------
-    guess
-        Tried first; at least 1.
-    works
-        Whether a number does.
-    most
-        No larger number is tried, but for the guess.
-    """
-    if works(guess):
-        if guess == 1 or not works(guess - 1):
-            return guess
-        low, high = 0, guess - 1
-    else:
-        low, high, step = guess, min(guess + 1, most), 1
-        while not works(high):
-            if high >= most:
-                return None
-            low, step = high, step * 2
-            high = min(guess + step, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if works(middle) else (middle, high)
-    return high
-
-
 def _fewer(program: Program, name: str, asked: int, asker: Asker, guess: int) -> int | None:
-    """How much less of what a fleet is asked for the ways that were listed carry; they follow the load nearly."""
+    """How much less of what a fleet is asked for the ways that were listed carry; they follow the load nearly.
+
+    From a guess of it, 0 where there is none.
+    """
 
     def works(fewer: int) -> bool:
         def scaled(demand: Sequence[int]) -> tuple[int, ...]:
@@ -405,7 +378,7 @@ def _fewer(program: Program, name: str, asked: int, asker: Asker, guess: int) ->
         ]
         return asker.any_plan(replace(program, tasks=tuple(tasks))).has_plan
 
-    return least_that_works(guess, works, asked - 1)
+    return least_that_works(guess, works, asked - 1) if guess else least_from_below(works, asked - 1)
 
 
 def choices(value: object) -> int:

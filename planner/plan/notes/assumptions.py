@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from planner.candidates.layouts import BATCH_TOLERANCE, SHARDING
 from planner.candidates.rates import RatesQuestion
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion
-from planner.candidates.shared_nodes import divides
 from planner.candidates.training_question import TrainingQuestion
 from planner.catalog.model import Device, Provenance
 from planner.equations.communication import LINK_EFFICIENCY
@@ -43,7 +41,6 @@ from planner.units import counted, format_count, format_percent
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import BoughtParts
-    from planner.plan.model.fleet import ServingAllocation
     from planner.plan.model.plan import Fact
     from planner.plan.model.rows import TrainingAllocation
     from planner.plan.model.workloads import Allocation, TrainingWorkload, Workload
@@ -237,7 +234,7 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
             lines += [line for row in workload["allocations"] for line in _strange(workload, row)]
             lines += [line for row in workload["allocations"] for line in _beyond(candidates, workload, row)]
             lines += [line for row in workload["allocations"] for line in _unlaunched(candidates, workload, row)]
-    lines += [*_lost_together(workloads), *_kept_apart(candidates, workloads)]
+    lines += _lost_together(workloads)
     for row in _rows(workloads):
         if row["price_status"] == "date-unknown":
             lines.append(f"{row['offer']}: the price has no date of its own (transcribed {row['price_as_of']})")
@@ -257,32 +254,6 @@ def _frozen_too_large(candidates: Candidates, name: str) -> Iterator[str]:
             f"{name}: frozen weights are planned on the devices; kept in host memory (cpu_offload of FSDP) they fit "
             "smaller ones, more slowly: that is not modelled"
         )
-
-
-def _kept_apart(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator[str]:
-    """That fleets share no nodes beside a calendar: where it was asked for, or fewer would carry them together."""
-    scenario = candidates.scenario
-    if not scenario.hardware.share_nodes or not scenario.scheduled or len(scenario.serving) < 2:
-        return
-    if "share_nodes" in scenario.hardware.model_fields_set:
-        yield "share_nodes: true has no effect beside a calendar: every fleet has nodes of its own"
-    by_offer: dict[str, list[tuple[str, int, ServingAllocation]]] = {}
-    for workload in workloads:
-        for row in workload["allocations"] if workload["kind"] == "serving" else ():
-            if divides(row["devices_per_replica"], row["devices_per_shape"]) and row["price_model"] != "spot":
-                spares = workload["fleet"]["spare_replicas"] if workload["fleet"] else 0
-                busy = min(math.ceil(row["load_at_peak"] * row["replicas"]) + spares, row["replicas"])
-                by_offer.setdefault(row["offer"], []).append((workload["name"], busy, row))
-    for offer, rows in by_offer.items():
-        names = list(dict.fromkeys(name for name, _, _ in rows))
-        devices = sum(busy * row["devices_per_replica"] for _, busy, row in rows)
-        apart, together = sum(row["count"] for _, _, row in rows), -(-devices // rows[0][2]["devices_per_shape"])
-        if len(names) > 1 and together < apart:
-            yield (
-                f"{' and '.join(names)} have nodes of their own, since fleets share none beside a calendar: "
-                f"{apart:,} of {offer}, where their load alone fills {together:,}; planned without one (periods, "
-                "contracts, data, dates of what is owned) they share"
-            )
 
 
 def _lost_together(workloads: Sequence[Workload]) -> Iterator[str]:

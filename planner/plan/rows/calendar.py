@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from planner.candidates.offers import Site
 from planner.candidates.placement import egress_usd
 from planner.candidates.program import Task
 from planner.candidates.search import Candidates
+from planner.candidates.shared_nodes import NODES
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_choice import busy_s
 from planner.candidates.training_question import TrainingQuestion
@@ -23,6 +25,7 @@ from planner.carriers import dataclass
 from planner.optimize.solve import Solution
 from planner.plan.rows.place import usd
 from planner.plan.rows.pool_use import PoolUse, contract_figures, on_demand_price, share_rows
+from planner.plan.rows.shared import stands_of
 from planner.plan.rows.when import date_after, owned_periods, owned_window_s
 from planner.scenario.schema import TrainingJob
 
@@ -153,6 +156,7 @@ class Bought:
             "shape": pool.shape,
         }
         mine = self.calendar.pool == index
+        used = self._with_shared(self._held(mine), mine)
         return PoolUse(
             pool=pool.name,
             kind=RESERVED,
@@ -160,7 +164,7 @@ class Bought:
             edges_s=self.calendar.edges_s().tolist(),
             reserved=self._supplied(CONTRACT, index),
             on_demand=self._supplied(ON_DEMAND, index),
-            used=self._held(mine),
+            used=used,
             on_demand_microusd_per_hour=on_demand_price(self.candidates.catalog, place),
         )
 
@@ -168,6 +172,10 @@ class Bought:
         scenario, owned = self.candidates.scenario, self.candidates.scenario.hardware.owned[index]
         edges, sites = self.calendar.edges_s().tolist(), self._sites()
         mine = np.array([site is not None and site.owned == index for site in sites], dtype=np.bool_)
+        shared = self.candidates.shared
+        of_nodes = [shared is not None and (node := shared.node_at(k)) is not None and node.owned == index
+                    for k in range(len(mine))]  # fmt: skip
+        used = self._with_shared(self._held(mine), np.array(of_nodes, dtype=np.bool_))
         there = [owned.count if present else 0 for present in owned_periods(scenario, owned, edges)]
         region = owned.region or "owned"
         return PoolUse(
@@ -177,7 +185,7 @@ class Bought:
             edges_s=edges,
             reserved=there,
             on_demand=[0] * len(there),
-            used=self._held(mine),
+            used=used,
             on_demand_microusd_per_hour=None,
         )
 
@@ -206,24 +214,38 @@ class Bought:
         held = [self.held_by(task, column) for task, column in self._columns() if mine[column]]
         return [sum(counts) for counts in zip(*held)] if held else [0] * self.calendar.periods
 
+    def _with_shared(self, held: list[int], mine: NDArray[np.bool_]) -> list[int]:
+        """Nodes in each period, with the masked ones that fleets share, which are held all the time."""
+        nodes = self._shared_nodes() & mine
+        return [count + int(self.solution.units[nodes].sum()) for count in held]
+
+    def _shared_nodes(self) -> NDArray[np.bool_]:
+        """Columns that are nodes which fleets share."""
+        found = np.zeros(self.candidates.program.column_count, dtype=np.bool_)
+        for task in self.candidates.program.tasks:
+            found[task.first : task.stop] = task.name == NODES
+        return found
+
     def held_by(self, task: Task, column: int) -> list[int]:
         """Nodes that a column holds in each period; of a job that pauses in its running periods."""
         calendar, held = self.calendar, np.zeros(self.calendar.periods, dtype=np.int64)
         row = int(self.candidates.rows[column])
-        nodes = int(self.candidates.tables[task.name].nodes[row])
+        nodes = int(self.candidates.program.nodes[column])  # none of a share: the nodes that it stands on are held
         paused = bool(calendar.pausable[column])
         for one in _running(self.candidates, self.solution, task.name, row) if paused else (column,):
             held[calendar.start[one] : calendar.stop[one]] += nodes * int(self.solution.units[one])
         return [int(count) for count in held]
 
-    def users(self, pool: str) -> dict[str, list[int]]:
-        """Nodes of a reserved pool that each workload holds in each period."""
-        found: dict[str, list[int]] = {}
+    def users(self, pool: str) -> dict[str, list[Fraction]]:
+        """Nodes of a reserved pool that each workload holds in each period; of those that it shares, by its devices."""
+        found: dict[str, list[Fraction]] = {}
+        stands = stands_of(self.candidates, self.solution)
         for task, column in self._columns():
             index = int(self.calendar.pool[column])
             if index != NO_POOL and self.calendar.pools[index].name == pool:
-                before = found.get(task.name, [0] * self.calendar.periods)
-                found[task.name] = [sum(pair) for pair in zip(before, self.held_by(task, column))]
+                before = found.get(task.name, [Fraction(0)] * self.calendar.periods)
+                more = stands[column].shapes if column in stands else Fraction(0)
+                found[task.name] = [was + held + more for was, held in zip(before, self.held_by(task, column))]
         return found
 
     def contracts(self, uses: Sequence[PoolUse]) -> list[told.Contract]:

@@ -78,13 +78,13 @@ def parts_of(cost_microusd: int, node_hours: Sequence[Fraction]) -> list[int]:
     return [int(end - begin) for begin, end in zip([0, *ends], ends)]
 
 
-def share_rows(use: PoolUse, users: Mapping[str, Sequence[int]], contracts: Sequence[Contract]) -> list[PoolShare]:
+def share_rows(use: PoolUse, users: Mapping[str, Sequence[Fraction]], contracts: Sequence[Contract]) -> list[PoolShare]:
     """What a pool costs, shared out among the workloads on it by the node-hours that they hold.
 
     Parameters
     ----------
     users
-        Nodes of each workload by period.
+        Nodes of each workload by period; parts of those that fleets share.
     contracts
         All that the plan buys, top-ups included.
     """
@@ -97,7 +97,7 @@ def share_rows(use: PoolUse, users: Mapping[str, Sequence[int]], contracts: Sequ
     ]
 
 
-def node_hours(use: PoolUse, counts: Sequence[int]) -> Fraction:
+def node_hours(use: PoolUse, counts: Sequence[Fraction]) -> Fraction:
     """Node-hours of counts of nodes by period.  [h]"""
     return sum((use.hours(t) * count for t, count in enumerate(counts) if count), start=Fraction(0))
 

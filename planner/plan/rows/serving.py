@@ -242,7 +242,7 @@ def _row(
         **speed.predicted,
         **tokens,
         "memory": memory_document(terms, speed.usable_bytes),
-        **energy_document(candidates.catalog, site, shapes if stand is None else stand.shapes, hours),
+        **energy_document(candidates.catalog, site, shapes if stand is None else float(stand.shapes), hours),
         **_own_mix(question, int(table.mix[row])),
         **_on_shared(stand),
     }

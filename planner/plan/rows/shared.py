@@ -6,6 +6,7 @@ The cost of the shared nodes of an offer is borne by the devices in use, idle on
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +28,7 @@ class Stand:
 
     nodes: tuple[OnNode, ...]  # each with how many of them
     cost_microusd: int  # that they bear
-    shapes: float  # nodes that this amounts to
+    shapes: Fraction  # nodes that this amounts to
 
 
 def stands_of(candidates: Candidates, solution: Solution) -> dict[int, Stand]:
@@ -49,7 +50,7 @@ def stands_of(candidates: Candidates, solution: Solution) -> dict[int, Stand]:
         costs = borne(count * int(program.cost_microusd[node]), taken)
         for k, where, cost, part in zip(used, placed, costs, taken):
             nodes: tuple[OnNode, ...] = tuple({"node": n, "replicas": r} for n, r in sorted(where.items()))
-            stands[k] = Stand(nodes=nodes, cost_microusd=cost, shapes=count * part / sum(taken))
+            stands[k] = Stand(nodes=nodes, cost_microusd=cost, shapes=Fraction(count * part, sum(taken)))
     return stands
 
 

@@ -1,0 +1,182 @@
+"""Prices of limits at which the least ways of whole units, of each workload alone, prove most.
+
+A relaxation takes parts of units: of one owned machine an eighth for each of two fleets, which leaves the other seven
+parts worth nothing, where one of the fleets has to rent. The bound of a certificate takes whole units, and is the
+least of finitely many sums at any prices p >= 0 of the limits,
+
+    sum over the workloads of min over their ways x of (c x + p A x)  -  p b,
+
+so it is highest where a linear program over the ways that were seen to be least says; the ways that are least there
+join them, until none is new. Source: Kelley, J. SIAM 8(4) (1960), section 2; Dantzig and Wolfe, Operations Research
+8(1) (1960); that whole units prove more than the relaxation: Geoffrion, Math. Programming Study 2 (1974), section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from planner.candidates.program import IntArray, Program, Task, units_of
+from planner.candidates.search import Candidates
+from planner.optimize import highs
+from planner.plan.certificate import STEPS, Part, least_of_task, parts_of, priced_weights
+
+if TYPE_CHECKING:
+    from planner.plan.model.others import Selection
+
+ROUNDS = 40  # prices that are tried; counted, never timed
+MOST_ROWS = 400  # limits that are priced so
+BOX = 4.0  # values of a plan that all a limit allows may cost at most
+SHIFT = 1e3  # values of a plan, by which what a workload weighs may lie below nothing
+Cut = tuple[float, np.ndarray[tuple[int], np.dtype[np.float64]]]  # weight of a way, and what it takes of each limit
+
+
+def with_whole_units_priced(
+    candidates: Candidates, units: IntArray, priced: Selection, value: int, over: Callable[[], bool]
+) -> Selection:
+    """A certificate whose prices of limits prove the most of its lines in whole units; the same where none prove more.
+
+    Parameters
+    ----------
+    candidates
+        Every way that was listed; prices are made of those that no plan can do without.
+    units
+        (columns,) of a plan of their program, whose parts are ways of the workloads too.
+    priced
+        Prices of limits and of requests.
+    value
+        Of the plan, in the criterion's unit: a bound that reaches it is the highest there is.
+    over
+        Whether the time is up.
+    """
+    program = candidates.program
+    numbers = [number for number, row in enumerate(program.rows) if (row.coefficients > 0).any()]
+    if len(numbers) > MOST_ROWS:
+        numbers = _scarce(program, units, priced, numbers)[:MOST_ROWS]
+    if not numbers or not highs.available() or value <= 0:
+        return priced
+    search = _Search(program, priced, numbers, value, units)
+    best, known = priced, search.bound(priced)
+    for _ in range(ROUNDS):
+        prices = None if over() else search.highest()
+        if prices is None:
+            break
+        tried, before = search.at(prices), search.cuts
+        found = search.bound(tried)
+        if found > known:
+            best, known = tried, found
+        if known >= value * STEPS or search.cuts == before:
+            break
+    return best
+
+
+def _scarce(program: Program, units: IntArray, priced: Selection, numbers: Sequence[int]) -> list[int]:
+    """Limits that have a price, or leave no room for one unit more beside a plan."""
+    prices = {one["number"] for one in priced["rows"]}
+    if len(units) != program.column_count:
+        return [number for number in numbers if number in prices]
+    found = []
+    for number in numbers:
+        row = program.rows[number]
+        used = int(row.coefficients @ units[row.columns])
+        if number in prices or used + int(row.coefficients[row.coefficients > 0].min()) > row.bound:
+            found.append(number)
+    return found
+
+
+class _Search:
+    """The ways that were seen, and the prices that they leave open."""
+
+    def __init__(
+        self, program: Program, priced: Selection, numbers: Sequence[int], value: int, units: IntArray
+    ) -> None:
+        self.program, self.priced, self.numbers = program, priced, numbers
+        self.size = float(value) * STEPS
+        self.upper = units_of(program)
+        self.plain = priced_weights(program, {**priced, "rows": []})
+        self.most = [float(np.abs(program.rows[number].coefficients).max()) for number in numbers]
+        self.taken = np.zeros((len(numbers), program.column_count))
+        for place, number in enumerate(numbers):
+            np.add.at(self.taken[place], program.rows[number].columns, program.rows[number].coefficients)
+        self.bounds = np.array([program.rows[number].bound for number in numbers], dtype=np.float64)
+        self.seen: dict[tuple[int, tuple[tuple[int, int], ...]], None] = {}
+        self.ways: list[list[Cut]] = [[] for _ in program.tasks]
+        for number, task in enumerate(program.tasks):
+            if len(units) == program.column_count:
+                self._add(number, {k: int(units[k]) for k in range(task.first, task.stop) if units[k]})
+
+    @property
+    def cuts(self) -> int:
+        """How many ways were seen."""
+        return len(self.seen)
+
+    def bound(self, priced: Selection) -> int:
+        """What some prices prove, in whole units; the ways that are least at them are seen."""
+        weights = priced_weights(self.program, priced)
+        total = -sum(one["price"] * self.program.rows[one["number"]].bound for one in priced["rows"])
+        for number, task in enumerate(self.program.tasks):
+            parts = parts_of(priced["requests"], task)
+            total += least_of_task(self.program, task, weights, self.upper, parts).weight
+            units = self._least(task, weights, parts)
+            if units is not None:
+                self._add(number, units)
+        return int(total)
+
+    def _least(self, task: Task, weights: np.ndarray, parts: Sequence[Part]) -> dict[int, int] | None:
+        """Units of a way that weighs least."""
+        columns = range(task.first, task.stop)
+        if task.kind == "optional":
+            return {k: int(self.upper[k]) for k in columns if weights[k] < 0}
+        if task.kind == "training":
+            left, units = task.count, dict[int, int]()
+            for k in sorted(columns, key=lambda column: (weights[column], column)):
+                units[k] = min(int(self.upper[k]), left)
+                left -= units[k]
+                if not left:
+                    break
+            return {k: count for k, count in units.items() if count}
+        return least_of_task(self.program, task, weights, self.upper, parts).units
+
+    def _add(self, number: int, units: dict[int, int]) -> None:
+        key = number, tuple(sorted(units.items()))
+        if key in self.seen:
+            return
+        self.seen[key] = None
+        columns, counts = np.array(list(units), dtype=np.int64), np.array(list(units.values()), dtype=np.float64)
+        weight = float(sum(int(self.plain[k]) * count for k, count in units.items()))
+        self.ways[number].append((weight, self.taken[:, columns] @ counts))
+
+    def highest(self) -> list[float] | None:
+        """Prices at which the least of the ways that were seen weigh most; None without an answer.  [per unit]"""
+        scale = np.array([self.size / most for most in self.most])  # of a price that is 1 in the program
+        limits, tasks = len(self.numbers), len(self.ways)
+        starts, variables, values, high = [0], list[int](), list[float](), list[float]()
+        for number, ways in enumerate(self.ways):
+            for weight, taken in ways:
+                used = np.flatnonzero(taken)
+                variables += [limits + number, *used.tolist()]
+                values += [1.0, *(-taken[used] * scale[used] / self.size).tolist()]
+                starts.append(len(variables))
+                high.append(weight / self.size + SHIFT)
+        there = np.array([bool(ways) for ways in self.ways])
+        cost = np.concatenate([self.bounds * scale / self.size, np.where(there, -1.0, 0.0)])
+        lines = highs.Lines(
+            starts=np.array(starts),
+            variables=np.array(variables),
+            values=np.array(values),
+            low=np.full(len(high), -np.inf),
+            high=np.array(high),
+        )
+        upper = np.concatenate([np.full(limits, BOX), np.where(there, 2 * SHIFT, 0.0)])
+        found = highs.optimum(highs.program(cost, upper, lines))
+        return None if found is None or not tasks else (found[0][:limits] * scale).tolist()
+
+    def at(self, prices: Sequence[float]) -> Selection:
+        """The certificate at other prices of its limits."""
+        kept = {one["number"]: one for one in self.priced["rows"] if one["number"] not in self.numbers}
+        for number, price in zip(self.numbers, prices):
+            if round(price) > 0:
+                kept[number] = {"number": number, "name": self.program.rows[number].name, "price": round(price)}
+        return cast("Selection", {**self.priced, "rows": [kept[number] for number in sorted(kept)]})
