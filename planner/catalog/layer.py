@@ -2,6 +2,8 @@
 
 What the folder does not hold stays as it was below. A device, shape, offer, grid, fabric or transfer price of the
 same id takes the place of the one below; of devices and shapes in YAML, only the keys that are written.
+
+Reads hardware/providers.csv and capacity.csv: who sells, how they bill, and how much one may expect of them.
 """
 
 from __future__ import annotations
@@ -13,11 +15,10 @@ from pathlib import Path
 from planner.carriers import dataclass
 from planner.catalog.calibration import read_fabrics, read_grids, read_rule
 from planner.catalog.devices import read_device, read_devices
-from planner.catalog.model import Catalog, Device, Fabric, Offer, RuleEfficiency, Shape
+from planner.catalog.model import Capacity, Catalog, Device, Fabric, Offer, Provider, RuleEfficiency, Shape
 from planner.catalog.offers import newest, placed, read_offers
 from planner.catalog.own import Changes, Things, with_changes, without_removed
-from planner.catalog.providers import read_capacities, read_providers
-from planner.catalog.reading import Origin, Problems
+from planner.catalog.reading import Origin, Problems, open_csv
 from planner.catalog.serving_calibration import read_serving
 from planner.catalog.shapes import read_instances, read_mig, read_onprem, read_shape
 from planner.catalog.tpu import read_slices
@@ -25,6 +26,49 @@ from planner.catalog.training_calibration import check_training, read_training
 from planner.catalog.transfer import read_transfers
 from planner.errors import Place
 from planner.files import data_folder, list_files
+
+KINDS = ("hyperscaler", "cloud", "marketplace")
+SELLERS = ("provider", "kind", "capacity", "as_of", "status", "source")
+BOOT = ("boot_s", "boot_status", "boot_source")
+STOCKS = ("kind", "family", "devices", "as_of", "status", "source")
+
+
+def read_providers(path: Path, problems: Problems) -> dict[str, Provider]:
+    """Providers by id: hyperscaler, cloud, or marketplace, where suppliers whom nobody answers for set the prices."""
+    found: dict[str, Provider] = {}
+    for row in open_csv(path, SELLERS, ("billing_step_s", "minimum_s", *BOOT, "note"), problems):
+        if row["kind"] not in KINDS:
+            problems.add("unknown-value", f"kind is '{row['kind']}'", row.place, "one of: " + ", ".join(KINDS))
+        if row["provider"] in found:
+            problems.add("duplicate-id", f"provider {row['provider']} is given twice", row.place, "keep one")
+        found[row["provider"]] = Provider(
+            id=row["provider"],
+            kind=row["kind"],
+            capacity=row["capacity"],
+            billing_step_s=row.whole("billing_step_s", problems),
+            minimum_s=row.whole("minimum_s", problems, least=0),
+            provenance=row.provenance(problems),
+            boot_s=row.number("boot_s", problems),
+            boot_provenance=row.provenance(problems, "boot_") if row["boot_s"] else None,
+        )
+    return found
+
+
+def read_capacities(path: Path, problems: Problems) -> dict[tuple[str, str], Capacity]:
+    """Devices that one may expect on demand, by kind of provider and family of device."""
+    found = {}
+    for row in open_csv(path, STOCKS, ("note",), problems):
+        if row["kind"] not in KINDS:
+            problems.add("unknown-value", f"kind is '{row['kind']}'", row.place, "one of: " + ", ".join(KINDS))
+        devices = row.whole("devices", problems)
+        if devices is None:
+            problems.add("bad-number", "a capacity lacks its number of devices", row.place, "give devices")
+            continue
+        found[row["kind"], row["family"]] = Capacity(
+            kind=row["kind"], family=row["family"], devices=devices, provenance=row.provenance(problems)
+        )
+    return found
+
 
 NOTHING = Catalog(
     name="", path="", as_of="", digest="", devices={}, shapes={}, offers=(), efficiencies={}, grids={}, aliases={}

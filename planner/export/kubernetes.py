@@ -1,4 +1,7 @@
-"""Kubernetes manifests of one allocation: a Deployment or LeaderWorkerSet of replicas, or Jobs of training."""
+"""Kubernetes manifests of one allocation: a Deployment or LeaderWorkerSet of replicas, or Jobs of training.
+
+Objects of a fleet's allocation: pods of replicas, the service in front, the budget of what may be missing.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,174 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.estimate.kernels import TPU_HOST_CHIPS
-from planner.export import quoting
+from planner.export import engine, quoting
+from planner.export.command import Expand
 from planner.export.header import Blank, Target, commented, header_lines
-from planner.export.kubernetes_fleet import SERVER_IMAGE, fleet_notes, fleet_objects, server_of, shared_notes
 from planner.export.kubernetes_job import IMAGE, job_notes, job_objects
-from planner.export.kubernetes_nodes import node_notes
-from planner.export.kubernetes_pods import Manifest
+from planner.export.kubernetes_nodes import fabric_notes, node_notes
+from planner.export.kubernetes_pods import TOKEN_NOTE, Manifest, container, metadata, pod, probes, settings_notes
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch
+from planner.export.planned_engine import planned_server
 from planner.export.routing import routing_files
-from planner.export.server import serving
+from planner.export.server import PORT, Meeting, Server, serving, start_s
 from planner.export.trainers import training_command
+
+MEETING = Meeting(rank=Expand('"$LWS_WORKER_INDEX"'), head=Expand('"$LWS_LEADER_ADDRESS"'))
+SERVER_IMAGE = Blank(name="SERVER_IMAGE", meaning="the container image, which holds the engine")
+LEADER = {"leaderworkerset.sigs.k8s.io/worker-index": "0"}
+END_S = 120  # running requests may finish
+
+
+def server_of(launch: ServingLaunch) -> Server:
+    """The server of one pod: a replica, or a whole slice of TPUs, which pods cannot share."""
+    return planned_server(launch, MEETING, together=None if launch.machine.device_kind == "tpu" else 1)
+
+
+def fleet_objects(launch: ServingLaunch, server: Server) -> list[Manifest]:
+    """Replicas, service, and where they apply the autoscaler and the disruption budget."""
+    name, labels = quoting.object_name(launch.stem), _labels(launch)
+    spans = launch.nodes_per_replica > 1
+    replicas = _group_set(launch, server) if spans else _deployment(launch, server)
+    found = [replicas, _service(name, {**labels, **(LEADER if spans else {})})]
+    if launch.comes_and_goes:
+        found.append(_autoscaler(launch, replicas, server.running_metric))
+    if launch.fleet.spare_replicas:
+        found.append(_budget(launch))
+    return found
+
+
+def fleet_notes(launch: ServingLaunch, server: Server) -> list[str]:
+    """What the manifests need around them."""
+    notes = [f"apply it with: kubectl apply -f {launch.stem}.k8s.yaml", *settings_notes(launch.stem, server.blanks)]
+    if launch.nodes_per_replica > 1:
+        notes.append("replicas of several nodes need the LeaderWorkerSet controller in the cluster")
+    notes += fabric_notes(launch.machine, launch.nodes_per_replica)
+    if launch.comes_and_goes:
+        notes.append(
+            f"replicas come and go with the load: a metrics adapter must serve {server.running_metric} of pods"
+        )
+    if not server.image:
+        notes.append(f"put an image with {server.target.name} {server.target.version} in place of {SERVER_IMAGE.name}")
+    notes.append(TOKEN_NOTE)
+    return notes
+
+
+def shared_notes(launch: ServingLaunch) -> list[str]:
+    """That the nodes are planned to be shared, and what that asks of the cluster."""
+    if launch.on is None:
+        return []
+    others = ", ".join(launch.on.others) or "other replicas of its own"
+    return [
+        f"planned for a node that {others} run on too: apply the manifests with the most devices a pod first, on no "
+        f"more than {launch.on.nodes} such nodes, so that pods fill them"
+    ]
+
+
+def pods_of(launch: ServingLaunch) -> tuple[int, int]:
+    """How many pods (or groups of pods) there are, and the devices of each pod."""
+    machine = launch.machine
+    if machine.device_kind == "tpu":
+        return machine.nodes, machine.devices_per_node
+    if launch.nodes_per_replica > 1:
+        return launch.replicas, machine.devices_per_node
+    return launch.replicas, launch.devices_per_replica
+
+
+def _labels(launch: ServingLaunch) -> dict[str, str]:
+    return {
+        "app.kubernetes.io/name": quoting.object_name(launch.stem),
+        "app.kubernetes.io/part-of": quoting.object_name(launch.workload),
+    }
+
+
+def _template(launch: ServingLaunch, server: Server, *, leader: bool) -> Manifest:
+    """A pod of a replica; the first of several answers, the others only compute."""
+    _, devices = pods_of(launch)
+    spans = launch.nodes_per_replica > 1
+    lines = ["set -eu", *server.lines(MEETING if spans else None)]
+    own_ip = "VLLM_NIXL_SIDE_CHANNEL_HOST" if launch.role != "whole" else ""
+    image = server.image or SERVER_IMAGE.name
+    one = container("server", image, lines, server.blanks, stem=launch.stem, token=True, own_ip=own_ip)
+    if leader:
+        one |= probes(start_s(launch))
+    spec = {**pod(launch.machine, one, devices=devices), "terminationGracePeriodSeconds": END_S}
+    part = "server" if leader else "worker"
+    return {"metadata": {"labels": {**_labels(launch), "app.kubernetes.io/component": part}}, "spec": spec}
+
+
+def _deployment(launch: ServingLaunch, server: Server) -> Manifest:
+    name, labels = quoting.object_name(launch.stem), _labels(launch)
+    count, _ = pods_of(launch)
+    rolling = {"maxSurge": 0, "maxUnavailable": max(launch.fleet.spare_replicas, 1)}  # no devices are idle to surge on
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata(name, labels),
+        "spec": {
+            "replicas": count,
+            "selector": {"matchLabels": labels},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": rolling},
+            "template": _template(launch, server, leader=True),
+        },
+    }
+
+
+def _group_set(launch: ServingLaunch, server: Server) -> Manifest:
+    count, _ = pods_of(launch)
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": metadata(quoting.object_name(launch.stem), _labels(launch)),
+        "spec": {
+            "replicas": count,
+            "leaderWorkerTemplate": {
+                "size": launch.nodes_per_replica,
+                "restartPolicy": "RecreateGroupOnPodRestart",
+                "leaderTemplate": _template(launch, server, leader=True),
+                "workerTemplate": _template(launch, server, leader=False),
+            },
+            "startupPolicy": "LeaderCreated",
+        },
+    }
+
+
+def _service(name: str, chosen: dict[str, str]) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(name, {key: value for key, value in chosen.items() if key not in LEADER}),
+        "spec": {"selector": chosen, "ports": [{"name": "http", "port": PORT, "targetPort": PORT}]},
+    }
+
+
+def _autoscaler(launch: ServingLaunch, replicas: Manifest, metric: str) -> Manifest:
+    name, most = quoting.object_name(launch.stem), replicas["spec"]["replicas"]
+    running = int((engine.sequences(launch) or 1) * launch.fleet.target_load)
+    target: Manifest = {"type": "AverageValue", "averageValue": str(max(running, 1))}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": metadata(name, _labels(launch)),
+        "spec": {
+            "scaleTargetRef": {"apiVersion": replicas["apiVersion"], "kind": replicas["kind"], "name": name},
+            "minReplicas": max(launch.replicas_always * most // launch.replicas, 1),
+            "maxReplicas": most,
+            "metrics": [{"type": "Pods", "pods": {"metric": {"name": metric}, "target": target}}],
+        },
+    }
+
+
+def _budget(launch: ServingLaunch) -> Manifest:
+    """What drains and upgrades may take from the whole fleet: its spares. Each allocation's file holds the same."""
+    whole = {"app.kubernetes.io/part-of": quoting.object_name(launch.workload)}
+    answering = {**whole, "app.kubernetes.io/component": "server"}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": metadata(f"{quoting.object_name(launch.workload)}-spares", whole),
+        "spec": {"maxUnavailable": launch.fleet.spare_replicas, "selector": {"matchLabels": answering}},
+    }
+
 
 KUBERNETES = Target(
     name="Kubernetes", version="1.37, LeaderWorkerSet v1", read="2026-11-21",

@@ -1,22 +1,165 @@
-"""What stands behind a plan, term by term: nothing is computed again, shares aside."""
+"""What stands behind a plan, term by term: nothing is computed again, shares aside.
+
+Of what is bought ahead: a node under contract costs the same however long it is used, a node on demand what it is used.
+So contract as many nodes as are in use for at least the share fee / (price on demand) of the time: the newsvendor's
+quantile (Arrow, Harris and Marschak 1951). Of a fleet: the replica at its load, a decode step term by term, latencies,
+memory, errors.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from planner.analysis.why.model import Answers
+from planner.plan.model.bought import Contract
+from planner.plan.model.fleet import Point, ServingAllocation
 from planner.plan.model.others import Rejected
 from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Allocation, TermSource, Workload
+from planner.plan.model.workloads import Allocation, ServingWorkload, TermSource, Workload
 from planner.plan.parts import rows_of
 from planner.report import csv, json, markdown, text
 from planner.report import plan_words as words
+from planner.report import serving_words as serving
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
-from planner.report.explain_contracts import contract_blocks, contracts_of
 from planner.report.explain_limits import answer_blocks, answer_rows, columns_of
-from planner.report.explain_serving import rate_line, serving_blocks
-from planner.report.explain_training import training_blocks
+from planner.report.explain_training import memory_terms, terms_grid, training_blocks
 from planner.report.plan_view import infeasible_blocks, plan_title
+from planner.report.schedule_view import KINDS, chains, mean_of, moment
+from planner.units import format_number as number
+
+_PERCENTILES: Final = ("mean", "p50", "p90", "p95", "p99")
+
+
+def serving_blocks(workload: ServingWorkload, row: ServingAllocation) -> list[Block]:
+    """The blocks of one row."""
+    sources = workload["term_sources"]["time"]
+    point = row["point"]
+    title = "Time of one decode step" + (f" of {number(point['sequences'])} sequences" if point else "")
+    step = [terms_grid(title, row["decode_terms_s"], serving.seconds, sources)] if row["decode_terms_s"] else []
+    predicted = [_load(row, point), _latencies(point), _classes(point)] if point else []
+    if not row["memory"]["terms_bytes"]:  # rates given: nothing else is known
+        return predicted
+    return [*predicted, *step, memory_terms(workload, row), _known(row)]
+
+
+def rate_line(row: ServingAllocation) -> str:
+    """What a replica takes at most."""
+    batch = "" if row["batch"] is None else f", batch {number(row['batch'], 4, apart=True)}"
+    made = row["output_tokens_per_s_per_replica"]
+    tokens = "" if made is None else f" and {number(made, 4, apart=True)} tokens/s"
+    rate = number(row["replica_requests_per_s"], 4)
+    return f" Rate    {rate} requests/s{tokens} a replica{batch}; bound by {row['binds']}"
+
+
+def _load(row: ServingAllocation, point: Point) -> Block:
+    """One replica at the peak that is planned for it."""
+    rows = [
+        ["requests", f"{number(point['requests_per_s'], 4)} /s",
+         f"of {number(point['capacity_requests_per_s'], 4)} /s within every target; sized by {point['sized_by']}"],
+        ["tokens of a request",
+         " + ".join(number(point[name], 4, apart=True) for name in ("input_tokens", "output_tokens")),
+         f"{number(point['output_tokens_per_s'], 4, apart=True)} output tokens/s"],
+        ["running sequences", number(point['sequences']),
+         f"of {number(point['batch_limit'], 4, apart=True)} that {point['batch_limit_by'].replace('_', ' ')} allows"],
+        ["prefill", f"{100 * point['prefill_share']:.3g} %",
+         f"of the engine's time; {serving.seconds(point['prefill_s'])} each"],
+    ]  # fmt: skip
+    if "users" in point:
+        most = f"of {number(row['replica_users'], 4, apart=True)} that it may serve; what they send as often as not:"
+        rows.insert(0, ["users", number(point["users"], 4, apart=True), most])
+    return Grid(columns=columns("One replica at peak", ">", ""), rows=rows)
+
+
+def _latencies(point: Point) -> Block:
+    later = [("time per output token", point["tpot_s"])] if serving.goes_on(point) else []
+    named = [("time to first token", point["ttft_s"]), *later, ("whole request", point["e2e_s"])]
+    rows = [[name, *(serving.seconds(latency[part]) for part in _PERCENTILES)] for name, latency in named]
+    spaced = f"99 % of single tokens come within {serving.seconds(point['itl_p99_s'])} of the one before"
+    notes = [spaced] if later else []
+    for target in point["targets"]:
+        figures = (target["at_confidence_s"], target["target_s"])
+        stated, limit = (serving.seconds(value) for value in figures)
+        notes.append(f"{serving.target_name(target['name'])}: {stated} of {limit} at the confidence asked for")
+    return Grid(columns=columns("Latency", *(f">{name}" for name in _PERCENTILES)), rows=rows, notes=tuple(notes))
+
+
+def _classes(point: Point) -> Block:
+    """Each class of requests at its own percentiles: a line a class, a column a target."""
+    classes = point.get("classes", [])
+    first = classes[0]["targets"] if classes else []
+    named = [f">{serving.target_name(one['name'])}, at most {serving.seconds(one['most_s'])}" for one in first]
+    rows = [
+        [one["name"], *(serving.seconds(target["at_confidence_s"]) for target in one["targets"])] for one in classes
+    ]
+    return Grid(columns=columns("Each class, at confidence", *named), rows=rows if named else [])
+
+
+def _known(row: ServingAllocation) -> Block:
+    """What predicts, with the error that it showed."""
+    return Items(title="Known error", items=(serving.tier_words(row["tier"]),) if row["point"] else ())
+
+
+def contracts_of(document: PlanDocument, workloads: Sequence[str]) -> list[Contract]:
+    """What is bought for the pools that some workloads run on."""
+    schedule = document.get("schedule")
+    shares = schedule["shares"] if schedule else []
+    pools = {share["pool"] for share in shares if share["workload"] in workloads}
+    return [one for one in document.get("contracts", []) if one["pool"] in pools]
+
+
+def contract_blocks(document: PlanDocument, workloads: Sequence[str]) -> list[Block]:
+    """What stands behind the contracts of the pools that some workloads run on; nothing without contracts."""
+    mine = [one for one in contracts_of(document, workloads) if one["kind"] != "on_demand"]
+    if not mine:
+        return []
+    reasons = tuple(line for chain in chains(mine) for line in _reasons(document, chain))
+    return [_quantiles(mine), Items(title="Why these contracts", items=tuple(dict.fromkeys(reasons)))]
+
+
+def _quantiles(contracts: Sequence[Contract]) -> Block:
+    rows = [
+        [
+            chain[0]["pool"],
+            _kind(chain),
+            f"{moment(chain[0]['start_hours'])} → {moment(chain[-1]['end_hours'])}",
+            *(_percent(mean_of(chain, name)) for name in ("last_node_share", "break_even_share", "next_node_share")),
+        ]
+        for chain in chains(contracts)
+    ]
+    heads = columns("Pool", "Contract", "From → to", ">Last node in use", ">Even at", ">One more would be")
+    return Grid(title="Load against fee", columns=heads, rows=rows, grouped=True)
+
+
+def _kind(chain: Sequence[Contract]) -> str:
+    many = f"{len(chain)} × " if len(chain) > 1 else ""
+    return many + str(KINDS.get(chain[0]["kind"], chain[0]["kind"]))
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.0f} %"
+
+
+def _reasons(document: PlanDocument, chain: Sequence[Contract]) -> Iterator[str]:
+    """One sentence a contract, or a row of them: what the last node does, and what one more would do."""
+    even = mean_of(chain, "break_even_share")
+    last, more = mean_of(chain, "last_node_share") or 0.0, mean_of(chain, "next_node_share") or 0.0
+    nodes = f"{chain[0]['count']} node" + ("s" if chain[0]["count"] > 1 else "")
+    head = f"{chain[0]['pool']}, {nodes}, {_kind(chain)}"
+    if even is None:
+        yield f"{head}: nobody sells such nodes on demand there, so whoever runs there needs a contract"
+        return
+    cost = words.money(document, sum(one["cost_microusd"] for one in chain))
+    rented = words.money(document, sum(one["on_demand_microusd"] or 0 for one in chain))
+    pays = "pays" if last >= even else "does not pay by itself"
+    yield (
+        f"{head}: fee / price on demand is {_percent(even)}; all contracted nodes are in use {_percent(last)} of the "
+        f"time, so the last one {pays}; {cost} for what would be {rented} on demand"
+    )
+    if more > 0:
+        would = "would not pay" if more < even else "would pay by this rule, but other limits or terms stand against it"
+        yield f"{head}: one node more would be in use {_percent(more)} of the time, so it {would}"
+
 
 Row = dict[str, object]
 

@@ -2,13 +2,15 @@
 
 Every problem of the file is collected and raised at once; every value keeps the place where it
 was written, in the file, in an included file, in an override or on the command line.
+
+Keys that plan/v1 defines and this version does not act on yet are refused when used, never ignored (`NOT_YET`).
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -19,9 +21,8 @@ from planner.carriers import dataclass
 from planner.errors import InputError, Problem
 from planner.files import StrPath, contained_path, read_text
 from planner.scenario.checks import cross_checks
-from planner.scenario.mistakes import Mistake, empty_unknown, from_pydantic, one_each
+from planner.scenario.mistakes import Mistake, empty_unknown, from_pydantic, mistake, one_each
 from planner.scenario.money import rates_of
-from planner.scenario.not_yet import not_yet
 from planner.scenario.overrides import case_place, merge, override, parse_setting, without
 from planner.scenario.probability import uncertainty_problems
 from planner.scenario.schema import Scenario
@@ -31,6 +32,69 @@ from planner.scenario.timing import timing_problems
 from planner.spelling import closest
 from planner.units import Rates
 from planner.yamlfile import BAD, MAX_BYTES, Document, Node, Steps, parse_yaml
+
+
+def _always(value: object) -> bool:
+    return True
+
+
+def _name_other_than(*accepted: str) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, str) and value not in accepted
+
+
+def _structured(value: object) -> bool:
+    return isinstance(value, dict | list)
+
+
+@dataclass(frozen=True, slots=True)
+class NotYet:
+    """A key ("[]" stands for every item of a list), when it counts as used, and what to do instead."""
+
+    path: str
+    instead: str
+    used: Callable[[object], bool] = _always
+
+
+NOT_YET = (
+    NotYet("currency", "write the rate, currency: {EUR: 1.08, as_of: 2026-11-01}", _name_other_than("USD")),
+)  # fmt: skip
+
+
+def not_yet(data: dict[str, Any], document: Document) -> Iterator[Mistake]:
+    """Every use of a key that is not acted on yet."""
+    for entry in NOT_YET:
+        for path, value in _matches(data, entry.path.split("."), ()):
+            if value is not BAD and entry.used(value):
+                what = "'" + ".".join(str(step) for step in path if isinstance(step, str)) + "'"
+                if entry.used is not _always and not _structured(value):
+                    what += f" other than {_default(entry)}"
+                yield mistake(document, path, "not-yet", f"{what} is part of plan/v1 but not implemented yet",
+                              entry.instead, places=[document.key_place(path)])  # fmt: skip
+
+
+def _default(entry: NotYet) -> str:
+    for value in ("rule", "USD", "none", False, "fixed", 1, "on_demand"):
+        if not entry.used(value):
+            return "false" if value is False else str(value)
+    return "a plain number"
+
+
+def _matches(value: Any, parts: list[str], path: Steps) -> Iterator[tuple[Steps, Any]]:
+    if not parts:
+        yield path, value
+        return
+    key, many = parts[0].removesuffix("[]"), parts[0].endswith("[]")
+    if not isinstance(value, dict) or key not in value:
+        return
+    below, path = value[key], (*path, key)
+    if not many:
+        yield from _matches(below, parts[1:], path)
+    elif isinstance(below, list):
+        for i, item in enumerate(below):
+            yield from _matches(item, parts[1:], (*path, i))
+    elif len(parts) == 1:  # one value where a list may stand
+        yield from _matches(below, [], path)
+
 
 MAX_INCLUDES = 16
 MAX_OVERRIDES = 200

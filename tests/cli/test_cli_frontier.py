@@ -17,7 +17,7 @@ import pytest
 
 from planner import api
 from planner.analysis.frontier.document import flat_rows
-from planner.report import text_plot
+from planner.report import frontier as text_plot
 from planner.report.frontier import plot_lines, render_frontier
 from planner.report.text import cells
 from planner.scenario.load import load_scenario, with_settings

@@ -330,7 +330,7 @@ def test_software_that_differs_between_layouts_is_not_shared() -> None:
 
 
 def test_blocks_change_nothing() -> None:
-    from planner.estimate.blocks import BLOCK, in_blocks
+    from planner.estimate.training import BLOCK, in_blocks
 
     count = 2 * BLOCK + 17
     columns = {name: np.full(count, value) for name, value in ONE.items()}

@@ -17,7 +17,7 @@ from planner.optimize.arrays import Mip, mip_of, relaxed, rounded, solved, tight
 from planner.optimize.build import build
 from planner.optimize.check import judge, violations
 from planner.optimize.model import Model
-from planner.optimize.pools import group_of, label_of
+from planner.optimize.neighbourhood import group_of, label_of
 from planner.optimize.question import arrays_of, header_of
 from planner.optimize.question import model_of as received
 from planner.optimize.scope import hopeless, scope_of

@@ -7,11 +7,10 @@ import pytest
 
 from planner.candidates.program import Row, Task, restrict
 from planner.optimize import conflict
-from planner.optimize.conflict import find_conflict
+from planner.optimize.conflict import find_conflict, surely_infeasible
 from planner.optimize.elastic import combined_repair
 from planner.optimize.limited import PROVIDERS, Asker, Filter, Limited
 from planner.optimize.repair import single_repair
-from planner.optimize.slack import surely_infeasible
 from tests.optimize.brute import best
 from tests.optimize.instances import ints, program, row
 from tests.optimize.repair_cases import cheapest_by_brute_force, checked, infeasible_instances, limited_program

@@ -14,7 +14,7 @@ from planner.errors import InputError, Problem
 from planner.estimate.serving_formats import FORMATS
 from planner.scenario import Scenario, load_scenario, parse_scenario
 from planner.scenario import schema as models
-from planner.scenario.not_yet import NOT_YET
+from planner.scenario.load import NOT_YET
 
 GOOD = Path(__file__).parents[1] / "faults" / "good"
 LLAMA = GOOD / "llama.yaml"

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from planner.errors import InputError
 from planner.traffic import arrivals
 from planner.traffic import trace as trace_module
-from planner.traffic.grid import LEAST_SHARE, quantile_grid
-from planner.traffic.trace import read_trace
+from planner.traffic.trace import LEAST_SHARE, quantile_grid, read_trace
 from tests.tiers import settings
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ import pytest
 
 from planner.catalog.load import load_catalog
 from planner.validate.serving import predict_serving
-from planner.validate.serving_model import serving_architecture
+from planner.validate.serving_entries import serving_architecture
 from planner.validate.serving_rows import ServingRow
 from planner.validate.serving_setup import splits_of
 

@@ -10,7 +10,7 @@ from planner.architecture.load import load_model, preset_of
 from planner.catalog.load import load_catalog
 from planner.errors import InputError
 from planner.validate.serving import NO_ROOM, predict_serving
-from planner.validate.serving_model import serving_architecture
+from planner.validate.serving_entries import serving_architecture
 from planner.validate.serving_rows import ServingRow, read_serving_table
 from planner.validate.serving_setup import serving_engine, weight_format
 

@@ -1,12 +1,20 @@
-"""The sections of a page: what stands where, for every kind of plan."""
+"""The sections of a page: what stands where, for every kind of plan.
+
+How full each pool is over the calendar: nodes in use against those that are contracted or owned.
+
+Where every number comes from: the trace of the report as tables, one for each kind of source.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from planner import units
 from planner.budget.model import Budget
 from planner.plan.asked import currency_of
+from planner.plan.model.bought import PoolUseRow
 from planner.plan.model.frontier import FrontierDocument
 from planner.plan.model.plan import PlanDocument
 from planner.plan.model.workloads import Alternative, Workload
@@ -17,19 +25,130 @@ from planner.report import screen
 from planner.report import screen_words as said
 from planner.report import serving_words as serving
 from planner.report.blocks import Block, Grid, Items, Lines, columns
+from planner.report.chart.model import Box, Chart, Panel, Series, chart, cut
+from planner.report.chart.scale import Axis, linear
 from planner.report.elsewhere_words import elsewhere_lines
 from planner.report.frontier import frontier_blocks
 from planner.report.frontier_chart import frontier_chart
 from planner.report.html import cost, latency, memory, opening, timeline, tradeoff
 from planner.report.html.bands import band_figure
-from planner.report.html.calendar import calendar_figure
+from planner.report.html.calendar import Calendar, calendar_figure
 from planner.report.html.parts import Part, Section, captioned, shown, without
-from planner.report.html.pools import pool_figure
-from planner.report.html.sources import source_tables
-from planner.report.model import ReportDocument
+from planner.report.model import ReportDocument, TraceKind, TraceRow
 from planner.report.others_view import others_blocks
 from planner.report.schedule_view import schedule_blocks
 from planner.report.uncertain_view import uncertain_blocks
+
+_TITLES = {
+    "fact": "Facts of the catalog",
+    "scenario": "Lines of the scenario",
+    "assumption": "Assumed, since the scenario does not say",
+    "equation": "Computed: equations and rules",
+}
+_HEADS = {
+    "fact": columns("Figure", ">Value", "Unit", "Source", "As of", "Status"),
+    "scenario": columns("Figure", ">Value", "Unit", "Where"),
+    "assumption": columns("Assumption", ">Value", "Unit", "Source"),
+    "equation": columns("Figure", ">Value", "Unit", "Equation", "Source"),
+}
+_CELLS: dict[TraceKind, Callable[[TraceRow], list[str]]] = {
+    "fact": lambda entry: [entry["source"], entry["as_of"], entry["status"]],
+    "scenario": lambda entry: [entry["place"]],
+    "assumption": lambda entry: [entry["source"]],
+    "equation": lambda entry: [entry["id"], entry["source"]],
+}
+
+
+def source_tables(document: PlanDocument, trace: Sequence[TraceRow]) -> list[Grid]:
+    """The trace, folded: facts first, then what the reader wrote, what was assumed, and what was computed."""
+    grids = []
+    for kind, title in _TITLES.items():
+        rows = [_row(document, entry) for entry in trace if entry["kind"] == kind]
+        rows = [list(row) for row in dict.fromkeys(map(tuple, rows))]
+        if rows:
+            grids.append(Grid(title=f"{title} ({len(rows):,})", columns=_HEADS[kind], rows=rows, folded=True))
+    return grids
+
+
+def _row(document: PlanDocument, entry: TraceRow) -> list[str]:
+    value = entry["value"]
+    if entry["kind"] == "fact":  # numbers of the catalog are texts in a plan
+        value = _number(value)
+    value, unit = _shown(document, value, entry["unit"])
+    return [entry["figure"], value, unit, *_CELLS[entry["kind"]](entry)]
+
+
+def _number(value: Any) -> Any:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return value
+
+
+def _shown(document: PlanDocument, value: Any, unit: str) -> tuple[str, str]:
+    """A value and its unit as people read them."""
+    if value is None or isinstance(value, bool):
+        return "" if value is None else str(value).lower(), unit
+    if isinstance(value, str):
+        return value, unit
+    if unit.lower() == "micro-usd":
+        return words.money(document, value), ""
+    return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:.6g}", unit
+
+
+TITLE = "Nodes of each pool"
+_MOST = 4  # pools that are drawn, those with the most nodes; the table has all
+_PANEL = 80  # height of one pool [px]
+
+
+def pool_figure(document: PlanDocument) -> Chart | None:
+    """A panel a pool, one below the other on one axis; None without a calendar."""
+    plan = document.get("schedule")
+    used = sorted(plan["use"], key=lambda use: -max(use["used"], default=0))[:_MOST] if plan else []
+    if not plan or not used:
+        return None
+    calendar = Calendar(plan["begin"], document["summary"]["horizon_hours"])
+    horizon = calendar.horizon_hours
+    edges = [calendar.at(min(n * plan["period_hours"], horizon)) for n in range(plan["periods"] + 1)]
+    axis = calendar.axis()
+    return chart(
+        id="pools-figure",
+        title=TITLE,
+        summary=f"Nodes in use over {calendar.length} in {len(used)} pools, against the nodes under contract or owned; "
+        "the table below gives the most of each",
+        panels=[_panel(use, edges, axis._replace(title="") if use is not used[-1] else axis) for use in used],
+    )
+
+
+def _panel(use: PoolUseRow, edges: Sequence[float], axis: Axis) -> Panel:
+    """Steps of what runs, filled, and of what is held."""
+    running = [
+        Box(begin, end, 0.0, count, f"{count:,} nodes in use") for begin, end, count in _runs(use["used"], edges)
+    ]
+    held = [((begin, count), (end, count)) for begin, end, count in _runs(use["reserved"], edges)]
+    most = max([*use["used"], *use["reserved"], 1])
+    return Panel(
+        x=axis,
+        y=linear(0.0, most, "nodes", most=2 if most > 1 else 1),
+        height=_PANEL,
+        series=[
+            Series(name="nodes in use", look="area", boxes=running),
+            Series(name="contracted or owned", look="dashes", paths=held),
+        ],
+        title=cut(use["pool"]),
+    )
+
+
+def _runs(counts: Sequence[int], edges: Sequence[float]) -> list[tuple[float, float, int]]:
+    """Periods in a row with the same count, as one: begin, end, count; those of none are left out."""
+    found: list[tuple[float, float, int]] = []
+    for number, count in enumerate(counts):
+        if found and found[-1][2] == count:
+            found[-1] = (found[-1][0], edges[number + 1], count)
+        else:
+            found.append((edges[number], edges[number + 1], count))
+    return [run for run in found if run[2]]
+
 
 _WAYS = "What would be enough, the cheapest way first; each command solves with that change."
 _WARNINGS = 3  # that are told at once
