@@ -74,6 +74,11 @@ class Deadline:
         """Whether the time for work is up."""
         return self.left_s() <= 0.0
 
+    @property
+    def kept_back_s(self) -> float:
+        """Time after work, for what was found.  [s]"""
+        return self.began_s + self.limit_s - self.due_s
+
     def spent(self) -> float:
         """Share of the time for work that is gone: 1 and more when it is up, without end where there was none."""
         given_s = self.due_s - self.began_s

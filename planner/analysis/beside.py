@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 CERTIFYING_S = 0.5  # beyond a deadline: without it nothing is known of how much less any plan could cost
+CERTIFYING_SHARE = 0.25  # of what is kept back for a large plan, if that is longer
 NO_TIME = "left out for lack of time"
 PARTS = {
     "single_kind": "the best plan on one kind of device",
@@ -89,7 +90,9 @@ def beside_plan(
         elif solution.status == "infeasible":
             found["infeasible"] = infeasibility(candidates, search, ways_out=ways_out, **options)
         if not listed.cut:
-            left = limit.left_s(CERTIFYING_S) if isinstance(limit, Deadline) else None
+            left = None
+            if isinstance(limit, Deadline):
+                left = limit.left_s(max(CERTIFYING_S, CERTIFYING_SHARE * limit.kept_back_s))
             if left is None or left > 0:
                 found["certificate"] = certificate_of(
                     listed, solution, allow_suspect=allow_suspect, time_limit_s=left, over=lambda: is_up(limit)

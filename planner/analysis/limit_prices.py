@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from planner.plan.model.others import Selection
 
 ROUNDS = 40  # prices that are tried; counted, never timed
-MOST_ROWS = 400  # limits that are priced so
+MOST_ROWS, MOST_CELLS = 400, 1 << 25  # limits that are priced so, and what all columns take of them
 BOX = 4.0  # values of a plan that all a limit allows may cost at most
 SHIFT = 1e3  # values of a plan, by which what a workload weighs may lie below nothing
 Cut = tuple[float, np.ndarray[tuple[int], np.dtype[np.float64]]]  # weight of a way, and what it takes of each limit
@@ -53,8 +53,9 @@ def with_whole_units_priced(
     """
     program = candidates.program
     numbers = [number for number, row in enumerate(program.rows) if (row.coefficients > 0).any()]
-    if len(numbers) > MOST_ROWS:
-        numbers = _scarce(program, units, priced, numbers)[:MOST_ROWS]
+    most = min(MOST_ROWS, MOST_CELLS // max(program.column_count, 1))
+    if len(numbers) > most:
+        numbers = _scarce(program, units, priced, numbers)[:most]
     if not numbers or not highs.available() or value <= 0:
         return priced
     search = _Search(program, priced, numbers, value, units)

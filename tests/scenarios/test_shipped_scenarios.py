@@ -20,7 +20,7 @@ from tests.verified import follow_schema
 pytestmark = pytest.mark.usefixtures("listed_once")
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
-SLOW = ("company",)  # a minute of search and of the solver
+SLOW = ("company",)  # some minutes of the solver
 SCENARIOS = [pytest.param(name, marks=pytest.mark.campaign if name in SLOW else ()) for name in shipped.NAMES]
 LARGE = (
     "portfolio",
