@@ -12,6 +12,8 @@ from dataclasses import replace
 from planner.carriers import dataclass
 
 PARTING_S, PARTING_SHARE = 1.0, 0.1  # kept back to check and write down what was found
+CERTIFYING_S = 0.5  # beyond a deadline: without it nothing is known of how much less any plan could cost
+CERTIFYING_SHARE = 0.25  # of what is kept back, if that is longer
 MOST_SHARE = 0.4  # of all of it, however much there is to be written down and however busy the machine
 MOST_OF_REST = 0.5  # of the time that is left by then
 MORE_TIME = "give it more time, or ask for fewer offers"
@@ -75,9 +77,9 @@ class Deadline:
         return self.left_s() <= 0.0
 
     @property
-    def kept_back_s(self) -> float:
-        """Time after work, for what was found.  [s]"""
-        return self.began_s + self.limit_s - self.due_s
+    def certifying_s(self) -> float:
+        """Time after its end for a certificate: a part of what is kept back for a large plan.  [s]"""
+        return max(CERTIFYING_S, CERTIFYING_SHARE * (self.began_s + self.limit_s - self.due_s))
 
     def spent(self) -> float:
         """Share of the time for work that is gone: 1 and more when it is up, without end where there was none."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from planner.plan.model.others import Certificate, Infeasible, SingleKind
 
 Made = TypeVar("Made")
-CERTIFYING_S = 0.5  # beyond a deadline: without it nothing is known of how much less any plan could cost
-CERTIFYING_SHARE = 0.25  # of what is kept back for a large plan, if that is longer
 NO_TIME = "left out for lack of time"
 PARTS = {
     "single_kind": "the best plan on one kind of device",
@@ -90,9 +88,7 @@ def beside_plan(
         elif solution.status == "infeasible":
             found["infeasible"] = infeasibility(candidates, search, ways_out=ways_out, **options)
         if not listed.cut:
-            left = None
-            if isinstance(limit, Deadline):
-                left = limit.left_s(max(CERTIFYING_S, CERTIFYING_SHARE * limit.kept_back_s))
+            left = limit.left_s(limit.certifying_s) if isinstance(limit, Deadline) else None
             if left is None or left > 0:
                 found["certificate"] = certificate_of(
                     listed, solution, allow_suspect=allow_suspect, time_limit_s=left, over=lambda: is_up(limit)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from planner.deadline import MORE_TIME, Deadline, TimeIsUp, is_parting, telling
 from planner.errors import StoppedError
 
-OVERTIME_S = 0.7  # after its deadline that work has to come to an end by itself
+OVERTIME_S = 0.2  # after its deadline, and the time for a certificate, that work has to come to an end by itself
 LAST_S = 1.0  # after the time limit: then what is made of what was found is broken off too
 AGAIN_S = 0.1  # between two looks at whether what may not be broken off is done
 HEARD = b"interrupted: the best plan found so far is kept, if there is one; Ctrl-C again ends at once\n"
@@ -46,7 +46,7 @@ def on_time(deadline: Deadline | None) -> Iterator[None]:
     def wind(due: Deadline) -> None:
         own = (due.began_s, due.limit_s) == (deadline.began_s, deadline.limit_s)
         if here and own and not rung:
-            signal.setitimer(signal.ITIMER_REAL, max(due.left_s(OVERTIME_S), 0.001))
+            signal.setitimer(signal.ITIMER_REAL, max(due.left_s(due.certifying_s + OVERTIME_S), 0.001))
 
     before = signal.signal(alarm, ring) if here and alarm else None
     try:

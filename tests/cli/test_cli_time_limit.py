@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from planner import deadline as deadlines
 from planner.cli import clock, interrupts
 from planner.cli.interrupts import on_time
 from planner.cli.quantities import deadline_of
@@ -26,6 +27,8 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs 
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Alarms ring as soon as the time is up."""
     monkeypatch.setattr(interrupts, "OVERTIME_S", 0.001)
+    monkeypatch.setattr(deadlines, "CERTIFYING_S", 0.0)
+    monkeypatch.setattr(deadlines, "CERTIFYING_SHARE", 0.0)
 
 
 def endless(*_: object, **__: object) -> None:
@@ -139,13 +142,24 @@ def test_without_a_need_nothing_rings(deadline: Deadline | None) -> None:
 
 
 @pytest.mark.parametrize(("changed", "rings"), [({}, True), ({"limit_s": 7.0}, False)])
-def test_the_alarm_rings_sooner_where_more_is_kept_back(changed: dict[str, float], rings: bool) -> None:
+def test_the_alarm_rings_sooner_where_more_is_kept_back(changed: dict[str, float], rings: bool, at_once: None) -> None:
     """Comparisons of forty workloads went on into the time in which the plan was to be written down."""
     deadline = Deadline.after(3600.0)
     sooner = replace(deadline, due_s=deadline.began_s - 5.0, **changed)
     with pytest.raises(StoppedError) if rings else contextlib.nullcontext(), on_time(deadline):
         due(sooner)
         time.sleep(0.3)
+
+
+def test_a_certificate_has_a_part_of_what_is_kept_back() -> None:
+    """Of the company's 100 s, 17 were kept back, half a second of which was for a certificate that takes two."""
+    small = Deadline.after(100.0)
+    large = small.slowed(17.0)
+    assert small.certifying_s == 0.5
+    assert large.certifying_s == pytest.approx(17.0 / 4)
+    with on_time(small):
+        due(large)
+        assert signal.getitimer(signal.ITIMER_REAL)[0] == pytest.approx(83.0 + 17.0 / 4 + 0.2, abs=0.5)
 
 
 def test_other_threads_have_no_alarms() -> None:
