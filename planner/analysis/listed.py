@@ -116,7 +116,7 @@ def choice_findings(document: PlanDocument, search: Callable[[Scenario], Candida
         Every way of a scenario.
     """
     told = document["infeasible"]
-    if told is None:
+    if told is None or not told["minimal"]:  # for lack of time, or not asked for: `again.searched_findings`
         return
     scenario = parse_scenario(json.dumps(document["scenario"]), file=document["scenario_file"])
     tried = {one["limit"] for one in told["ways_out"]}

@@ -227,7 +227,7 @@ class Session:
         if staying is not None:
             document = self._planned_beside(staying)
         elif scenario.uncertainty:
-            document = self._planned_for_cases()
+            document = self._planned_for_cases(ways_out=ways_out)
         else:
             answer = self.answer()  # which may find more ways
             document = self._planned(self.ways, *answer, plain=True, ways_out=ways_out)
@@ -529,7 +529,7 @@ class Session:
                 return self._planned(self.ways, *stays)
         return self._planned(self.ways, listed, best, plain=True)
 
-    def _planned_for_cases(self) -> PlanDocument:
+    def _planned_for_cases(self, *, ways_out: bool) -> PlanDocument:
         """The plan of a scenario that may turn out in several ways."""
         from planner.analysis.uncertain import listed_cases, solve_cases
 
@@ -545,7 +545,7 @@ class Session:
         cases = listed_cases(self.scenario, listed)
 
         def planned(ready: Candidates, solve: Callable[[Candidates], Solution]) -> PlanDocument:
-            return self._planned(ready, *solve_within_targets(ready, solve))
+            return self._planned(ready, *solve_within_targets(ready, solve), ways_out=ways_out)
 
         def whole(asked: Candidates, options: Mapping[str, Any]) -> Solution:
             # one case alone is no answer: Ctrl-C ends them all

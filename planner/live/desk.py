@@ -63,17 +63,12 @@ class Answer:
     @property
     def has_plan(self) -> bool:
         """Whether there is anything to rent."""
-        return has_plan(self.document)
+        return self.document["summary"]["cost_microusd"] is not None
 
     @property
     def proven(self) -> bool:
         """Whether its certificate shows that nothing is better, or that there is nothing."""
         return is_proven(self.document)
-
-
-def has_plan(document: PlanDocument) -> bool:
-    """Whether there is anything to rent."""
-    return document["summary"]["cost_microusd"] is not None
 
 
 class Listener(Protocol):
@@ -220,24 +215,25 @@ class Desk:
         began_s, first = time.monotonic(), Deadline.after(FIRST_S)
         session, found = self._last, None
 
-        def answered(document: PlanDocument, *, last: bool, more: bool = False) -> Answer:
+        def answer(document: PlanDocument, *, last: bool, looking: bool = False) -> Answer:
             took_s = time.monotonic() - began_s
-            return Answer(settings=settings, document=document, elapsed_s=took_s, last=last, looking=more)
+            return Answer(settings=settings, document=document, elapsed_s=took_s, last=last, looking=looking)
 
         with contextlib.suppress(StoppedError), self._on_time(first):
             session = self._asked(first, session).on(scenario)
             found = session.solve(ways_out=False).document
         if found is None or not is_proven(found) or first.passed():
-            if found is not None and (has_plan(found) or is_proven(found)):
-                yield answered(found, last=False, more=not has_plan(found))
+            sofar = found and answer(found, last=False, looking=bool(found["infeasible"]))
+            if sofar and (sofar.has_plan or sofar.proven):
+                yield sofar
             session = self._asked(None, session).on(scenario)
             found = session.solve(ways_out=False).document
         if found["infeasible"]:
             self._last = session
-            yield answered(found, last=True, more=True)
+            yield answer(found, last=True, looking=True)
             session = self._asked(None, session).on(scenario)
             found = session.solve().document
-        yield self._keep(answered(found, last=True), session)
+        yield self._keep(answer(found, last=True), session)
 
     def _asked(self, limit: Deadline | None, known: Session) -> Session:
         """A session with the ways of a known one, asked as the first was but for the time."""

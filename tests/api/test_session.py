@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from planner import api
+from planner.api.checking import check
 from planner.candidates import evaluated
 from planner.candidates.search import Candidates
 from planner.checks.verify import verify
@@ -247,3 +248,24 @@ def test_what_was_answered_of_other_ways_hides_nothing(llama: api.Session, cell:
     found = verify(document, llama.catalog, load_model, llama.candidates.recall)
     assert found == verify(document, llama.catalog, load_model)
     assert [problem.reference for problem in found] != ["changed-plan"]
+
+
+@pytest.mark.parametrize("futures", [False, True])
+def test_that_there_is_no_plan_is_told_without_ways_out(futures: bool) -> None:
+    """By itself it verifies as well: nothing was looked for, which is no claim that nothing is there."""
+    changes: dict[str, Any] = {"limits": {"max_devices": 2}}
+    if futures:
+        changes["uncertainty"] = [
+            {"name": "more", "probability": "30 %", "set": {"training.pretrain-8b.tokens": "250B"}}
+        ]
+    session = api.session(api.load_scenario("llama").with_(changes))
+    bare, whole = session.solve(ways_out=False).document, session.solve().document
+    assert [one["status"] for one in (bare, whole)] == ["infeasible", "infeasible"]
+    assert bare["infeasible"] is not None
+    assert whole["infeasible"] is not None
+    assert (bare["infeasible"]["conflict"], bare["infeasible"]["ways_out"]) == ([], [])
+    assert whole["infeasible"]["ways_out"]
+    assert bare["certificate"] == whole["certificate"]
+    found = check(bare)
+    assert found.problems == []
+    assert found.standing.proven

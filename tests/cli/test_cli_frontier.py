@@ -17,7 +17,7 @@ import pytest
 
 from planner import api
 from planner.analysis.frontier.document import flat_rows
-from planner.report import frontier as text_plot
+from planner.report import frontier
 from planner.report.frontier import plot_lines, render_frontier
 from planner.report.text import cells
 from planner.scenario.load import load_scenario, with_settings
@@ -250,7 +250,7 @@ def test_the_plot_shows_every_point(document: dict[str, Any]) -> None:
 
 
 def test_the_plot_of_the_docstring() -> None:
-    assert doctest.testmod(text_plot).failed == 0
+    assert doctest.testmod(frontier).failed == 0
 
 
 def test_other_plans_of_a_scenario(run: Run, here: Path) -> None:
