@@ -56,7 +56,7 @@ from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.candidates.shared_nodes import DEVICES_OF, NODES, SharedNodes
 from planner.plan.choices import Open, least_choice, open_jobs
-from planner.plan.cover import MOST_STEPS, UNMET, least_cover
+from planner.plan.cover import MOST_STEPS, UNMET, least_cover, least_of_job, lightest_first
 from planner.plan.node_counts import STEPS_OF_WEIGHING, Asked, least_with_whole_nodes
 from planner.plan.role_cover import more_by_role
 from planner.plan.spot_share import beyond_spot_share, least_off_spot
@@ -344,6 +344,8 @@ def _with_whole_nodes(
         found = least_of_task(small, task, priced, most, parts[task.name], steps=STEPS_OF_WEIGHING)
         return found.weight, found.steps
 
+    lightest = {task.name: lightest_first(weights[task.first : task.stop].tolist()) for task in jobs}
+
     @cache
     def beside(nodes: tuple[tuple[int, int], ...]) -> int:
         """What jobs weigh at least, each by itself within what nodes leave of the limits that are counted."""
@@ -351,7 +353,10 @@ def _with_whole_nodes(
         for number, (taken, bound) in counted.items():
             row, left = program.rows[number], bound - sum(taken[offer] * count for offer, count in nodes)
             there[row.columns[row.coefficients > left]] = 0
-        return sum(least_of_task(program, task, weights, there, (), mixed=mixed.get(task.name)).weight for task in jobs)
+        return sum(
+            least_of_job(lightest[task.name], there[task.first : task.stop], task.count, mixed.get(task.name))
+            for task in jobs
+        )
 
     asked = Asked(
         program=program,
@@ -501,11 +506,9 @@ def least_of_task(
     `UNMET` where nothing meets it.
     """
     here = weights[task.first : task.stop].tolist()
-    most = upper[task.first : task.stop].tolist()
     if task.kind == "training":
-        if mixed is not None:
-            here, most = [*here, mixed], [*most, task.count]
-        return Least(_least_jobs(here, most, task.count), None)
+        return Least(least_of_job(lightest_first(here), upper[task.first : task.stop], task.count, mixed), None)
+    most = upper[task.first : task.stop].tolist()
     gained: int = sum(weight * amount for weight, amount in zip(here, most) if weight < 0)
     if task.kind == "optional":
         return Least(gained, None)
@@ -517,16 +520,6 @@ def least_of_task(
         least = least_cover(paid, most, [replicas], [task.min_replicas]).bound
         found = found if found.weight >= least else found._replace(weight=least)
     return found._replace(weight=gained + found.weight if found.weight < UNMET else UNMET)
-
-
-def _least_jobs(weights: Sequence[int], upper: Sequence[int], count: int) -> int:
-    total = 0
-    for weight, most in sorted(zip(weights, upper)):
-        taken = min(most, count)
-        total, count = total + taken * weight, count - taken
-        if not count:
-            return total
-    return UNMET
 
 
 def _least_fleet(

@@ -151,6 +151,40 @@ def _least_cover(
     return _Search(items, tuple(wanted), steps).run()
 
 
+def lightest_first(weights: Sequence[int]) -> list[tuple[int, int]]:
+    """Weights with their places, for `least_of_job`."""
+    return sorted(zip(weights, range(len(weights))))
+
+
+def least_of_job(lightest: Sequence[tuple[int, int]], upper: NDArray[np.int64], count: int, mixed: int | None) -> int:
+    """What so many equal jobs weigh at least, each on one unit of a column.
+
+    Parameters
+    ----------
+    lightest
+        Weights of a unit of each column and their places, as of `lightest_first`.
+    upper
+        Units that there are, by place.
+    count
+        Of the jobs.
+    mixed
+        What a mix weighs, which may be had as often as jobs are asked for; None: there is none.
+
+    Returns
+    -------
+    `UNMET` where there are too few units.
+    """
+    total = 0
+    for weight, place in lightest:
+        if mixed is not None and mixed <= weight:
+            break
+        taken = min(int(upper[place]), count)
+        total, count = total + taken * weight, count - taken
+        if not count:
+            return total
+    return total + count * mixed if mixed is not None else UNMET
+
+
 class _Search:
     """One search for a least cover."""
 
