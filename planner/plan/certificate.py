@@ -255,6 +255,17 @@ def bound_of_earlier(candidates: Candidates, prices: Prices, latest_s: float) ->
 
 
 def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int64], upto: int | None) -> int:
+    """The bound, worked out once for whoever makes prices and whoever checks them beside the same columns."""
+    about = (candidates.whole, candidates.whole_shared, candidates.spaces, candidates.tables)
+    asked = repr(sorted(certificate.items())), upper.tobytes(), upto
+    known = candidates.recall.known(("bound", asked))
+    if known is None or any(one is not other for one, other in zip(known[0], about)):
+        known = about, _worked_out(candidates, certificate, upper, upto)
+        candidates.recall.keep(("bound", asked), known, nbytes=len(asked[0]) + 32 * upper.nbytes)  # and the columns
+    return int(known[1])
+
+
+def _worked_out(candidates: Candidates, certificate: Selection, upper: NDArray[np.int64], upto: int | None) -> int:
     program = candidates.whole
     weights = priced_weights(program, certificate)
     charges = list(row_prices(program, certificate))
@@ -265,8 +276,7 @@ def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int
         if task.name in candidates.spaces:
             mixed = _least_mix(candidates, task, certificate["criterion"], charges, weights)
         parts = parts_of(certificate["requests"], task)
-        least = least_of_task(program, task, weights, upper, parts, mixed=mixed).weight
-        if least >= UNMET:
+        if (least := least_of_task(program, task, weights, upper, parts, mixed=mixed).weight) >= UNMET:
             return UNMET
         total, alone[task.name] = total + least, least
         rest += least if task not in jobs else 0
