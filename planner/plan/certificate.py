@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
+from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -257,12 +258,13 @@ def bound_of_earlier(candidates: Candidates, prices: Prices, latest_s: float) ->
 def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int64], upto: int | None) -> int:
     """The bound, worked out once for whoever makes prices and whoever checks them beside the same columns."""
     about = (candidates.whole, candidates.whole_shared, candidates.spaces, candidates.tables)
+    known = candidates.recall.known("bounds")  # of the columns asked about last: of others they are not kept alive
+    bounds = known[1] if known is not None and all(map(is_, known[0], about)) else {}
     asked = repr(sorted(certificate.items())), upper.tobytes(), upto
-    known = candidates.recall.known(("bound", asked))
-    if known is None or any(one is not other for one, other in zip(known[0], about)):
-        known = about, _worked_out(candidates, certificate, upper, upto)
-        candidates.recall.keep(("bound", asked), known, nbytes=len(asked[0]) + 32 * upper.nbytes)  # and the columns
-    return int(known[1])
+    if asked not in bounds:
+        bounds[asked] = _worked_out(candidates, certificate, upper, upto)
+        candidates.recall.keep("bounds", (about, bounds), nbytes=len(bounds) * 32 * upper.nbytes)
+    return int(bounds[asked])
 
 
 def _worked_out(candidates: Candidates, certificate: Selection, upper: NDArray[np.int64], upto: int | None) -> int:
@@ -272,9 +274,8 @@ def _worked_out(candidates: Candidates, certificate: Selection, upper: NDArray[n
     total = rest = -sum(price * program.rows[number].bound for number, price in charges)
     jobs, alone = open_jobs(program), dict[str, int]()
     for task in program.tasks:
-        mixed = None
-        if task.name in candidates.spaces:
-            mixed = _least_mix(candidates, task, certificate["criterion"], charges, weights)
+        mixes = task.name in candidates.spaces
+        mixed = _least_mix(candidates, task, certificate["criterion"], charges, weights) if mixes else None
         parts = parts_of(certificate["requests"], task)
         if (least := least_of_task(program, task, weights, upper, parts, mixed=mixed).weight) >= UNMET:
             return UNMET
@@ -330,8 +331,7 @@ def _with_whole_nodes(
     """
     program, shared = candidates.whole, candidates.whole_shared
     assert shared is not None
-    charged = [one for one in certificate["rows"] if not one["name"].startswith(DEVICES_OF)]
-    charged = [one for one in charged if one["number"] not in counted]
+    charged = [r for r in certificate["rows"] if not r["name"].startswith(DEVICES_OF) and r["number"] not in counted]
     others: Selection = {**certificate, "rows": charged}
     weights = priced_weights(program, others)
     rest = -sum(price * program.rows[number].bound for number, price in row_prices(program, others))
