@@ -343,7 +343,7 @@ def _turn(workload: TrainingWorkload, row: TrainingAllocation) -> Turn | None:
     return Turn(
         first=whole(told["part"]) == 1,
         share=above_zero(told["share"]),
-        switch_hours=real(workload["demand"]["start_hours"]) + real(told["switch_hours"]),
+        switch_hours=min(real(one["start_hours"]) for one in rows) + real(told["switch_hours"]),
         resplit=any(split != splits[0] for split in splits),
         other_batch_sequences=whole(other["layout"]["global_batch_sequences"]),
     )

@@ -72,7 +72,9 @@ def _training_rows(
     row, question = int(candidates.rows[column]), candidates.questions[task.name]
     if row in table.switches:
         assert isinstance(question, TrainingQuestion)
-        parts = switched_rows(question, table, table.switches[row], int(solution.units[column]))
+        switch, start_s, site = table.switches[row], question.job.start_s, table.sites[row]
+        timing = timing_of(candidates, solution, task, column, site, start_s, sum(switch.hours)).cells
+        parts = switched_rows(question, table, switch, int(solution.units[column]), timing["start_hours"])
         return [_switched_row(candidates, question, part) for part in parts]
     mixed = table.mixes.get(row)
     if mixed is None:
