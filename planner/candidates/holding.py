@@ -82,9 +82,9 @@ def _of_job(
     """(4, rows): hold, wait and restart of every row, and when it changes machines."""
     share = question.spec.confidence if confidence is None else confidence
     figures, busy = np.zeros((4, len(table))), np.asarray(busy_s(table.time))
-    of_offer: dict[str, list[int]] = {}
+    of_offer: dict[tuple[str, int], list[int]] = {}
     for row, site in enumerate(table.sites):
-        of_offer.setdefault(site.offer.id, []).append(row)
+        of_offer.setdefault((site.offer.id, site.shape.devices), []).append(row)
     for some in of_offer.values():
         site, rows = table.sites[some[-1]], np.array(some)
         run_s = table.finish_s[rows] * question.time_margins(site, share, table.nodes[rows], table.layout, rows)

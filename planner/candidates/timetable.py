@@ -56,8 +56,8 @@ def timetable(ways: Ways) -> Timetable:
         Row(name="", label="", bound=-1, columns=copy.columns, coefficients=np.ones_like(copy.columns))
         for copy in copies
     ]
-    shared = [*_way_rows(ways, grid, starts, limits), *copied, *standing]
-    kept = able[_worth_a_start(ways, starts, able, pool, shared)]
+    shared = [*_way_rows(ways, grid, starts, limits), *copied]
+    kept = able[_worth_a_start(ways, starts, able, pool, [*shared, *standing])]
     slots = _slots(ways, grid, starts, kept, pool, _held_back(ways, shared, pool))
     bought = bought_of(ways.scenario, ways.catalog, grid, ways.pools, slots, copies, ways.program, ways.facts)
     program = _program(ways, grid, slots, bought)
@@ -158,8 +158,11 @@ def _worth_a_start(ways: Ways, starts: Starts, able: IntArray, pool: IntArray, s
 
 
 def _held_back(ways: Ways, shared: Sequence[Row], pool: IntArray) -> NDArray[np.bool_]:
-    """Ways for which it matters when they start: something is shared with others, or an order is asked for."""
-    moved: NDArray[np.bool_] = np.asarray(pool != NO_POOL)
+    """Ways for which it matters when they start: something is shared with others, or an order is asked for.
+
+    Devices of nodes that fleets share are held all the time.
+    """
+    moved: NDArray[np.bool_] = np.asarray((pool != NO_POOL) & (ways.program.nodes > 0))
     for row in shared:
         moved[row.columns] = True
     ordered = {name for job in ways.scenario.training if job.after for name in (job.name, *job.after)}

@@ -51,7 +51,7 @@ class _Seen(NamedTuple):
     figures: bytes
 
 
-Machines: TypeAlias = dict[tuple[str, float | None], _Seen]
+Machines: TypeAlias = dict[tuple[str, int, float | None], _Seen]
 MACHINES_BYTES = 1 << 18  # of those that a question keeps, roughly
 
 
@@ -95,7 +95,7 @@ class TrainingQuestion:
         return self._seen(site).figures
 
     def _seen(self, site: Site) -> _Seen:
-        key = site.shape.id, site.inter_node_bytes_per_s  # asked some times of each group of sites
+        key = site.shape.id, site.shape.devices, site.inter_node_bytes_per_s  # asked some times of each group of sites
         seen = self.machines.get(key)
         if seen is None or seen.device is not site.device or seen.shape is not site.shape:
             between = site.inter_node_bytes_per_s

@@ -345,13 +345,13 @@ def _with_whole_nodes(
         return found.weight, found.steps
 
     @cache
-    def beside(nodes: tuple[tuple[int, int], ...]) -> int:
-        """What jobs weigh at least, each by itself within what nodes leave of the limits that are counted."""
-        there = upper.copy()
+    def beside(nodes: tuple[tuple[int, int], ...]) -> list[int]:
+        """What jobs weigh at least on their own nodes, each within what nodes leave of the limits that are counted."""
+        there = np.where(shared.devices > 0, 0, upper)
         for number, (taken, bound) in counted.items():
             row, left = program.rows[number], bound - sum(taken[offer] * count for offer, count in nodes)
             there[row.columns[row.coefficients > left]] = 0
-        return sum(least_of_task(program, task, weights, there, (), mixed=mixed.get(task.name)).weight for task in jobs)
+        return [least_of_task(program, task, weights, there, (), mixed=mixed.get(task.name)).weight for task in jobs]
 
     asked = Asked(
         program=program,
@@ -361,7 +361,8 @@ def _with_whole_nodes(
         own_node=own_node,
         earned=earned,
         least=least,
-        rest=lambda nodes: rest + beside(tuple(sorted(nodes.items()))),
+        rest=rest,
+        jobs=lambda nodes: beside(tuple(sorted(nodes.items()))),
         upto=upto * STEPS,
         limits=tuple(counted.values()),
     )
