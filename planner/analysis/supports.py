@@ -139,6 +139,7 @@ def _alone(candidates: Candidates, task: Task, column: int) -> _Alone | None:
     flows = np.zeros(program.capacity_micro_per_s.shape)
     if task.kind == "training":
         units[column] = task.count
+        _with_nodes(candidates, column, units)
         return _Alone(units=units, flows=flows, level_flows=(flows,))
     rates = program.capacity_micro_per_s[column].tolist()
     peak = task.demands[-1]
@@ -149,8 +150,13 @@ def _alone(candidates: Candidates, task: Task, column: int) -> _Alone | None:
     loads = [Fraction(demand, rate) for demand, rate in zip(peak, rates)]
     load = spare + (max(loads) if task.boxed else sum(loads))
     units[column] = max(-(-load.numerator // load.denominator), least, 1)
+    _with_nodes(candidates, column, units)
+    flows[column, : len(peak)] = peak
+    return _Alone(units=units, flows=flows, level_flows=(flows,))
+
+
+def _with_nodes(candidates: Candidates, column: int, units: IntArray) -> None:
+    """The nodes that a share stands on beside it."""
     if candidates.shared is not None and candidates.shared.is_share(column):
         node, count = alone_on_shared(candidates, column, int(units[column]))
         units[node] = count
-    flows[column, : len(peak)] = peak
-    return _Alone(units=units, flows=flows, level_flows=(flows,))

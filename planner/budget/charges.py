@@ -67,6 +67,8 @@ def charges_of(document: PlanDocument, catalog: Catalog) -> list[Charge]:
 
 def _allocations(document: PlanDocument) -> Iterator[Charge]:
     shared = {nodes["offer"]: nodes for nodes in document.get("shared_nodes", [])}
+    there = [row for workload in document["workloads"] for row in rows_of(workload) if "shared" in row]
+    used = {offer: sum(_use_of(row) for row in there if row["offer"] == offer) for offer in shared}
     for w, workload in enumerate(document["workloads"]):
         for a, row in enumerate(rows_of(workload)):
             sent = row["mix"]["traffic_microusd"] if "mix" in row else 0
@@ -84,10 +86,10 @@ def _allocations(document: PlanDocument) -> Iterator[Charge]:
                 payment=BY_USE,
                 cost_microusd=row["cost_microusd"] - sent,
                 count=row["count"] if nodes is None else nodes["count"],
-                hours=row["billed_hours"] if "billed_hours" in row else row["hours"],
+                hours=nodes["hours"] if nodes else row["billed_hours"] if "billed_hours" in row else row["hours"],
                 price_microusd_per_hour=row["price_microusd_per_hour"],
-                share=Fraction(1) if nodes is None else Fraction(row["devices"], nodes["used_devices"]),
-                spans=_spans(row),
+                share=Fraction(1) if nodes is None else _use_of(row) / used[row["offer"]],
+                spans=_spans(row) if nodes is None else ((Fraction(0), _exact(nodes["hours"]), 1),),
             )
             yield rented
             yield replace(
@@ -99,6 +101,11 @@ def _allocations(document: PlanDocument) -> Iterator[Charge]:
                 hours=0.0,
                 price_microusd_per_hour=None,
             )
+
+
+def _use_of(row: Allocation) -> Fraction:
+    """Device-hours of a row, by which the users of shared nodes bear what they cost, as long as those are there."""
+    return row["devices"] * _exact(row["hours"])
 
 
 def _spans(row: Allocation) -> tuple[Span, ...]:

@@ -25,6 +25,7 @@ class HoldTimes(TypedDict):
     hold_s: FloatArray
     wait_s: FloatArray
     restart_s: FloatArray
+    turn_s: FloatArray
 
 
 def hold_times(
@@ -46,9 +47,9 @@ def hold_times(
         if isinstance(table, TrainingTable) and isinstance(question, TrainingQuestion):
             parts.append(_of_job(scenario, question, table, confidence))
         else:
-            parts.append(np.zeros((3, len(table))))  # type: ignore[arg-type]
-    hold, wait, restart = np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
-    return HoldTimes(hold_s=hold, wait_s=wait, restart_s=restart)
+            parts.append(np.zeros((4, len(table))))  # type: ignore[arg-type]
+    hold, wait, restart, turn = np.concatenate(parts, axis=1) if parts else np.zeros((4, 0))
+    return HoldTimes(hold_s=hold, wait_s=wait, restart_s=restart, turn_s=turn)
 
 
 def of_columns(held: HoldTimes, tasks: Sequence[Task], placed: Sequence[Task], rows: IntArray) -> HoldTimes:
@@ -71,18 +72,19 @@ def of_columns(held: HoldTimes, tasks: Sequence[Task], placed: Sequence[Task], r
     def moved(times: FloatArray) -> FloatArray:
         return np.concatenate([times[place], more])
 
-    return HoldTimes(hold_s=moved(held["hold_s"]), wait_s=moved(held["wait_s"]), restart_s=moved(held["restart_s"]))
+    return HoldTimes(hold_s=moved(held["hold_s"]), wait_s=moved(held["wait_s"]), restart_s=moved(held["restart_s"]),
+                     turn_s=moved(held["turn_s"]))  # fmt: skip
 
 
 def _of_job(
     scenario: Scenario, question: TrainingQuestion, table: TrainingTable, confidence: float | None
 ) -> FloatArray:
-    """(3, rows): hold, wait and restart of every row."""
+    """(4, rows): hold, wait and restart of every row, and when it changes machines."""
     share = question.spec.confidence if confidence is None else confidence
-    figures, busy = np.zeros((3, len(table))), np.asarray(busy_s(table.time))
-    of_offer: dict[str, list[int]] = {}
+    figures, busy = np.zeros((4, len(table))), np.asarray(busy_s(table.time))
+    of_offer: dict[tuple[str, int], list[int]] = {}
     for row, site in enumerate(table.sites):
-        of_offer.setdefault(site.offer.id, []).append(row)
+        of_offer.setdefault((site.offer.id, site.shape.devices), []).append(row)
     for some in of_offer.values():
         site, rows = table.sites[some[-1]], np.array(some)
         run_s = table.finish_s[rows] * question.time_margins(site, share, table.nodes[rows], table.layout, rows)
@@ -93,7 +95,7 @@ def _of_job(
         figures[0, rows] = np.where(fits, wait + run_s, np.inf)
         figures[1, rows], figures[2, rows] = wait, _restart_s(question, site)
     for row, switch in table.switches.items():
-        figures[0, row] = 3600.0 * sum(switch.held_hours)
+        figures[0, row], figures[3, row] = 3600.0 * sum(switch.held_hours), 3600.0 * switch.hours[0]
     return figures
 
 

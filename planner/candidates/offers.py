@@ -46,6 +46,7 @@ class Site:
     bill: Bill | None = None  # how a job on it is billed; None: for the time that it runs
     drawn_w: float | None = None  # by one shape, where the scenario says so
     grid: Grid | None = None  # of what is owned; of what is rented the catalog has it by provider and region
+    whole_devices: int | None = None  # of the node that the shape is a part of (`node_parts`); None: it is whole
 
     @property
     def said(self) -> str:

@@ -1,4 +1,4 @@
-"""Nodes that replicas of several fleets share: integers are nodes of an offer, a replica takes some of their devices.
+"""Nodes that replicas of fleets and jobs share: integers are nodes of an offer, a replica takes some of their devices.
 
 A column of a fleet is a node full of its replicas. Beside it stands a *share*: one of these replicas on a node that
 others use too. It costs nothing itself; nodes are optional columns, and of each offer
@@ -13,9 +13,9 @@ divisible item sizes", J. Complexity 3(4) 1987: first fit is exact there). Other
 keep nodes of their own.
 
 Shares are listed on offers of several devices, and on those that contracts reserve, where at least two fleets can run,
-not on spot. An offer whose nodes
-cost no less than those of another of the same physics, and take no less of any limit, is left out: what runs on its
-shared nodes runs as well on the other's.
+or a fleet and jobs beside it (`planner.candidates.node_parts`), not on spot. A job has no column of its own there: the
+share is all that it is. An offer whose nodes cost no less than those of another of the same physics, and take no less
+of any limit, is left out: what runs on its shared nodes runs as well on the other's.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ from planner.candidates.calendar import RESERVED
 from planner.candidates.limits import ColumnFacts
 from planner.candidates.money import cost_microusd
 from planner.candidates.offers import Site, shape_cap
-from planner.candidates.program import WHOLE, IntArray, Program, Row, Task
+from planner.candidates.program import WHOLE, IntArray, Program, Row, Task, restrict
 from planner.candidates.serving import ServingTable
 from planner.candidates.ties import is_undated
+from planner.candidates.training_table import TrainingTable
 from planner.carriers import dataclass
 from planner.estimate.market import METERED
-from planner.scenario.schema import Scenario
+from planner.scenario.schema import Scenario, TrainingJob
 
 NODES = "~nodes"  # the task of shared nodes; no workload's name begins so
 DEVICES_OF = "shared:"  # first part of the names of the rows that say what fits on them
@@ -90,12 +91,13 @@ class SharedNodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Share:
-    """One replica of a column of a fleet, by itself."""
+    """One replica of a column of a fleet, or a job on a part of a node, by itself."""
 
     task: int
     column: int  # of the program without shares
     devices: int
-    place: int  # of the replica among the evaluated ones of its fleet
+    place: object  # of the replica among the evaluated ones of its fleet; of a job where its data would have to be
+    job: bool = False
 
 
 def with_shared_nodes(
@@ -107,12 +109,12 @@ def with_shared_nodes(
     limits_of: LimitsOf,
     carbon_mg_per_hour: Callable[[Site], float],
 ) -> tuple[Program, IntArray, list[ColumnFacts], SharedNodes | None]:
-    """A program in which replicas of several fleets may share nodes.
+    """A program in which replicas of several fleets, and jobs, may share nodes.
 
     Parameters
     ----------
     program
-        Without joint rows: columns of jobs, and of fleets nodes full of replicas.
+        Without joint rows: columns of jobs, also on parts of nodes, and of fleets nodes full of replicas.
     rows_of
         (columns,) row of each column in its workload's table.
     facts
@@ -124,11 +126,11 @@ def with_shared_nodes(
 
     Returns
     -------
-    The program, rows of its columns (-1 for nodes), what limits ask of them, and which share nodes; all as they were
-    and None where none may.
+    The program, rows of its columns (-1 for nodes), what limits ask of them, and which share nodes; all as they were,
+    without jobs on parts of nodes, and None where none may.
     """
     by_site = _shares(scenario, program, rows_of, facts, tables)
-    sites = [facts[shares[0].column].site for shares in by_site.values()]
+    sites = [facts[_of_fleet(shares)].site for shares in by_site.values()]
     hours = scenario.horizon_s / 3600.0
     nodes = [
         ColumnFacts(
@@ -142,7 +144,11 @@ def with_shared_nodes(
     ]
     kept = _worth_sharing(scenario, list(by_site.values()), nodes, limits_of(nodes) if nodes else ())
     if not kept:
-        return program, rows_of, list(facts), None
+        whole = np.array([fact.site.whole_devices is None for fact in facts], dtype=bool)
+        if whole.all():
+            return program, rows_of, list(facts), None
+        some, columns = restrict(program, whole)
+        return some, rows_of[columns], [facts[k] for k in columns.tolist()], None
     shares = [list(by_site.values())[number] for number in kept]
     return _extended(scenario, program, rows_of, facts, shares, [nodes[number] for number in kept])
 
@@ -176,12 +182,16 @@ def _shares(
     facts: Sequence[ColumnFacts],
     tables: Mapping[str, object],
 ) -> dict[str, list[_Share]]:
-    """Replicas that may share nodes, by offer: those of which at least two fleets have some."""
+    """Replicas and jobs that may share nodes, by offer: where at least two workloads may stand, one of them a fleet."""
     if not scenario.hardware.share_nodes:
         return {}
     found: dict[str, list[_Share]] = {}
     sharing: dict[int, bool] = {}  # by site
     for number, (task, table) in enumerate(zip(program.tasks, tables.values())):
+        if isinstance(table, TrainingTable):
+            mine = [k for k in range(task.first, task.stop) if facts[k].site.whole_devices is not None]
+            for one in (_of_job(scenario, number, k, facts[k].site) for k in mine):
+                found.setdefault(facts[one.column].site.offer.id, []).append(one)
         if not isinstance(table, ServingTable) or table.evaluated is None or task.levels:
             continue
         devices = np.asarray(np.broadcast_to(table.evaluated.layout.devices, table.evaluated.nodes.shape))
@@ -196,7 +206,20 @@ def _shares(
                 place = int(table.places[row]) * 1024 + int(table.mix[row])
                 one = _Share(task=number, column=column, devices=each, place=place)
                 found.setdefault(site.offer.id, []).append(one)
-    return {name: shares for name, shares in found.items() if len({one.task for one in shares}) > 1}
+    several = {name: shares for name, shares in found.items() if len({one.task for one in shares}) > 1}
+    return {name: shares for name, shares in several.items() if not all(one.job for one in shares)}
+
+
+def _of_job(scenario: Scenario, task: int, column: int, site: Site) -> _Share:
+    job = scenario.workloads[task]
+    fixed = isinstance(job, TrainingJob) and job.data is not None
+    place = (site.offer.provider, site.offer.region) if fixed else None  # a copy of the data may have to be there
+    return _Share(task=task, column=column, devices=site.shape.devices, place=place, job=True)
+
+
+def _of_fleet(shares: Sequence[_Share]) -> int:
+    """The column of a fleet on an offer."""
+    return next(one.column for one in shares if not one.job)
 
 
 def _worth_sharing(
@@ -250,13 +273,13 @@ def _extended(
     split: list[tuple[int, int, int]] = []  # column as it was, devices of a share, offer
     tasks: list[Task] = []
     for index, task in enumerate(program.tasks):
-        begin = len(split)
-        split += [(column, 0, OWN_COLUMN) for column in range(task.first, task.stop)]
+        begin, own = len(split), range(task.first, task.stop)
+        split += [(column, 0, OWN_COLUMN) for column in own if facts[column].site.whole_devices is None]
         split += [(one.column, one.devices, number) for number, one in by_task.get(index, [])]
         tasks.append(replace(task, first=begin, stop=len(split)))
     tasks.append(Task(name=NODES, kind="optional", first=len(split), stop=len(split) + len(nodes)))
     source, devices, site = (np.array(values, dtype=np.int64) for values in zip(*split))
-    alike = np.array([mine[0].column for mine in shares], dtype=np.int64)  # a column on the offer of each node
+    alike = np.array([_of_fleet(mine) for mine in shares], dtype=np.int64)  # a column on the offer of each node
     most = _most(scenario, program, shares, nodes)
     shared = SharedNodes(
         sites=tuple(fact.site for fact in nodes),
@@ -264,8 +287,8 @@ def _extended(
         devices=np.concatenate([devices, 0 * alike]),
     )
     extended = replace(_columns(program, source, devices, alike, nodes, most), tasks=tuple(tasks))
-    own = [_of_share(facts[column]) if size else facts[column] for column, size, _ in split]
-    return extended, np.concatenate([rows_of[source], 0 * alike - 1]), [*own, *nodes], shared
+    listed = [_of_share(facts[column]) if size else facts[column] for column, size, _ in split]
+    return extended, np.concatenate([rows_of[source], 0 * alike - 1]), [*listed, *nodes], shared
 
 
 def _of_share(whole: ColumnFacts) -> ColumnFacts:
@@ -284,7 +307,7 @@ def _most(
     for mine, node in zip(shares, nodes):
         by_task: dict[int, int] = {}
         for one in mine:
-            units = int(program.max_units[one.column]) * int(program.replicas[one.column])
+            units = int(program.max_units[one.column]) * max(int(program.replicas[one.column]), 1)
             by_task[one.task] = max(by_task.get(one.task, 0), units * one.devices)
         size = node.site.shape.devices
         needed = sum(2 * devices + size for devices in by_task.values())
@@ -328,7 +351,7 @@ def _columns(
         finish_s=np.concatenate([program.finish_s[source], 0.0 * alike]),
         carbon_mg=arranged(program.carbon_mg, 0, np.array([node.carbon_mg for node in nodes])),
         nodes=arranged(program.nodes, 0, 1),
-        replicas=arranged(program.replicas, 1, 0),
+        replicas=arranged(program.replicas, np.minimum(program.replicas[source], 1), 0),
         capacity_micro_per_s=np.concatenate([of_units, np.zeros((len(nodes), capacity.shape[1]), dtype=np.int64)]),
         max_units=arranged(program.max_units, program.max_units[source] * replicas, np.array(most)),
         provider=arranged(program.provider, -1, program.provider[alike]),

@@ -30,6 +30,7 @@ class Ways:
     hold_s: FloatArray  # (columns,) of jobs: the wait in a queue and the run at the confidence asked for; of fleets 0
     wait_s: FloatArray  # (columns,) of it in the queue (flex)
     restart_s: FloatArray  # (columns,) of elastic jobs: going on after a pause; else 0
+    turn_s: FloatArray  # (columns,) after which a job changes machines; 0: it does not
     shared: SharedNodes | None = None  # which columns share nodes; None: none do
     latest_s: Mapping[str, float] = field(default_factory=dict)  # jobs whose late starts are kept, up to here
 

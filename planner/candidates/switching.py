@@ -17,6 +17,8 @@ them), and when no pair of the same two offers with as few shapes of both costs 
 of rentals that are billed for just the time they are held.
 
 Every hour of the grid is tried for each pair, in one pass of arrays; physics that offers share is worked out once.
+In a calendar of several periods the cheapest hour of each choice of periods that the parts touch is listed, and pairs
+are held against each other only when they have starts; of a job that may run in many periods the cheapest hour alone.
 """
 
 from __future__ import annotations
@@ -42,9 +44,11 @@ from planner.equations.preemption import switched_rest_s
 from planner.estimate.layout import Layout
 from planner.estimate.run import checkpoint_bytes_of, mean_within_s, switch_s
 from planner.estimate.terms import Terms
+from planner.scenario.periods import SHORT
 
 Hours = NDArray[np.float64]
 MOST_HOURS = 1024  # of the grid
+MOST_PERIODS = 6  # that a job may run in, of which each choice for its parts is listed
 ROUNDED_MICROUSD = 2  # by which costs may change when they are rounded exactly
 
 
@@ -121,6 +125,13 @@ class _Search:
     keys: dict[int, dict[int, int]] = field(default_factory=dict)  # those of rows, by table
     numbers: dict[int, tuple[object, ...]] = field(default_factory=dict)  # physics of sites, which stand in many rows
 
+    @property
+    def several_periods(self) -> bool:
+        """Whether limits hold period by period, so that it matters which of them a part touches; not of many."""
+        scenario = self.question.scenario
+        within = min(self.question.job.deadline_s, scenario.horizon_s) / scenario.period_s
+        return scenario.scheduled and scenario.periods > 1 and within <= MOST_PERIODS
+
     def found(self) -> Iterator[Switch]:
         """Every switch that may pay, by offers, then by shapes."""
         firsts, seconds = _by_offer(self.late, "spot"), _by_offer(self.table, "on_demand")
@@ -142,12 +153,11 @@ class _Search:
         for one in sorted((one for one in priced if one is not None), key=lambda one: one[:4]):
             sizes = int(self.late.nodes[one.first]), int(self.table.nodes[one.second])
             below = min(most, float(self.bar.of(max(sizes) * self.table.sites[one.second].shape.devices)))
-            if one.low >= below or any(n <= sizes[0] and m <= sizes[1] and high <= one.low for n, m, high in kept):
+            less = any(n <= sizes[0] and m <= sizes[1] and high <= one.low for n, m, high in kept)
+            if one.low >= below or (less and not self.several_periods):
                 continue
             kept.append((*sizes, one.high))
-            found = self._cheapest(one)
-            if sum(found.cost_microusd) < below:
-                yield found
+            yield from (found for found in self._cheapest(one) if sum(found.cost_microusd) < below)
 
     def _cheaper(self, firsts: Sequence[int], seconds: Sequence[int], most: float) -> list[tuple[int, int]]:
         """Pairs of like batches that may cost less than the most that they may, by the work that spot can do in time.
@@ -256,10 +266,25 @@ class _Search:
             self.firsts[key] = _First(useful_s / whole_s, surely_s / whole_s, float(saved_s), restart_s)
         return self.firsts[key]
 
-    def _cheapest(self, one: _Priced) -> Switch:
-        """At the hour of the least cost in whole micro-dollars, the earliest of equals."""
+    def _cheapest(self, one: _Priced) -> Iterator[Switch]:
+        """At the hour of the least cost in whole micro-dollars, the earliest of equals; of each choice of periods."""
         pair, costs = one.pair, self._cost(one.first, one.second, one.pair.until, one.pair.rest)
-        near = np.flatnonzero(costs <= costs.min() + ROUNDED_MICROUSD)
+        for alike in self._alike(pair) if self.several_periods else [np.arange(len(costs))]:
+            yield self._at_least(one, alike[costs[alike] <= costs[alike].min() + ROUNDED_MICROUSD])
+
+    def _alike(self, pair: _Pair) -> list[NDArray[np.int64]]:
+        """Hours of a pair by the periods that its parts touch, and by how late it may begin."""
+        scenario, job = self.question.scenario, self.question.job
+        period = scenario.period_s / 3600.0
+        until, end = pair.until / period, (pair.until + pair.rest_held) / period
+        room = [(limit_s / scenario.period_s) - end for limit_s in (job.start_s + job.deadline_s, scenario.horizon_s)]
+        kinds = [until + SHORT, 1 - until + SHORT, 1 - end + SHORT, *(left + SHORT for left in room)]
+        numbers = np.unique(np.floor(kinds), axis=1, return_inverse=True)[1].reshape(-1)
+        return [np.flatnonzero(numbers == number) for number in range(int(numbers.max()) + 1)]
+
+    def _at_least(self, one: _Priced, near: NDArray[np.int64]) -> Switch:
+        """At the hour of the least cost of some that cost about the same."""
+        pair = one.pair
         exact = [self._exact(one.first, one.second, float(pair.until[k]), float(pair.rest[k])) for k in near.tolist()]
         best = min(range(len(near)), key=lambda place: sum(exact[place]))
         at, place = int(near[best]), int(pair.hours[near[best]])
@@ -367,12 +392,13 @@ def bar_of(question: TrainingQuestion, table: TrainingTable) -> Bar:
     """What switches are held against.
 
     Of a job that shares no limit with anybody every way of its table can be taken, the cheapest of all too; where
-    several share the number of devices alone, any that holds no more of them. Else nothing rules a switch out.
+    several share the number of devices alone, any that holds no more of them. Else nothing rules a switch out, nor in
+    a calendar, where contracts pay for what costs nothing here and a way may not start when it would have to.
     """
     scenario, limits = question.scenario, question.scenario.limits
     several = len(scenario.workloads) > 1 or question.job.count > 1
     harmless = {"limits.budget", "limits.max_devices", *(() if several else ("limits.max_providers",))}
-    held = not harmless.issuperset(limits.whole) or (several and scenario.hardware.quotas)
+    held = not harmless.issuperset(limits.whole) or (several and scenario.hardware.quotas) or scenario.scheduled
     if scenario.objective[0] != "cost" or held:
         return Bar(devices=np.zeros(0, dtype=np.int64), least_microusd=np.zeros(0))
     free = [row for row, site in enumerate(table.sites) if not several or site.offer.max_shapes is None]

@@ -56,8 +56,8 @@ def timetable(ways: Ways) -> Timetable:
         Row(name="", label="", bound=-1, columns=copy.columns, coefficients=np.ones_like(copy.columns))
         for copy in copies
     ]
-    shared = [*_way_rows(ways, limits), *copied, *standing]
-    kept = able[_worth_a_start(ways, starts, able, pool, shared)]
+    shared = [*_way_rows(ways, grid, starts, limits), *copied]
+    kept = able[_worth_a_start(ways, starts, able, pool, [*shared, *standing])]
     slots = _slots(ways, grid, starts, kept, pool, _held_back(ways, shared, pool))
     bought = bought_of(ways.scenario, ways.catalog, grid, ways.pools, slots, copies, ways.program, ways.facts)
     program = _program(ways, grid, slots, bought)
@@ -102,17 +102,30 @@ def _starts(ways: Ways, grid: Grid, pool: IntArray) -> Starts:
     return Starts(first=first, last=last, span=span, stop=stop, elastic=elastic)
 
 
-def _way_rows(ways: Ways, limits: Sequence[Limit]) -> Iterator[Row]:
-    """Every limit as if all ran at once: what dominance must compare; those that can never bind are left out."""
+def _way_rows(ways: Ways, grid: Grid, starts: Starts, limits: Sequence[Limit]) -> Iterator[Row]:
+    """Every limit as if all ran at once: what dominance must compare; those that can never bind are left out.
+
+    Where jobs change machines, what each takes in every period from its start on is compared.
+    """
     rows = [
-        Row(name=limit.name, label="", bound=int(limit.bounds.min()), columns=np.flatnonzero(limit.values),
-            coefficients=limit.values[np.flatnonzero(limit.values)])
-        for limit in limits
+        Row(name=limit.name, label="", bound=int(limit.bounds.min()), columns=np.flatnonzero(values),
+            coefficients=values[np.flatnonzero(values)])
+        for limit in limits for values in _taken_in_turn(ways, grid, starts, limit)
     ]  # fmt: skip
     for row in (*rows, *_whole_rows(ways)):
         bought = bool(ways.pools) and row.name.startswith(COUNTS_PURCHASES)
         if len(row.columns) and (bought or ways.latest_s or can_bind(ways.program, row)):
             yield replace(row, bound=-1)
+
+
+def _taken_in_turn(ways: Ways, grid: Grid, starts: Starts, limit: Limit) -> list[IntArray]:
+    """What each way takes of a limit at most, and in each of the periods from its start on, where that differs."""
+    if limit.parts is None:
+        return [limit.values]
+    longest = int(starts.span[ways.turn_s > 0].max(initial=0))
+    first, stop = grid.covered(0, ways.turn_s), np.where(ways.turn_s > 0, grid.touched(0, ways.turn_s), 0)
+    taken = [limit.values, *(limit.in_turn(period, first, stop) * (period < starts.span) for period in range(longest))]
+    return list({one.tobytes(): one for one in taken}.values())
 
 
 def _whole_rows(ways: Ways) -> list[Row]:
@@ -145,8 +158,11 @@ def _worth_a_start(ways: Ways, starts: Starts, able: IntArray, pool: IntArray, s
 
 
 def _held_back(ways: Ways, shared: Sequence[Row], pool: IntArray) -> NDArray[np.bool_]:
-    """Ways for which it matters when they start: something is shared with others, or an order is asked for."""
-    moved: NDArray[np.bool_] = np.asarray(pool != NO_POOL)
+    """Ways for which it matters when they start: something is shared with others, or an order is asked for.
+
+    Devices of nodes that fleets share are held all the time.
+    """
+    moved: NDArray[np.bool_] = np.asarray((pool != NO_POOL) & (ways.program.nodes > 0))
     for row in shared:
         moved[row.columns] = True
     ordered = {name for job in ways.scenario.training if job.after for name in (job.name, *job.after)}
@@ -182,7 +198,8 @@ def _slots(ways: Ways, grid: Grid, starts: Starts, kept: IntArray, pool: IntArra
 def _program(ways: Ways, grid: Grid, slots: Slots, bought: Bought) -> Program:
     """The columns of the calendar program, still without rows."""
     old, way, more = ways.program, slots.way, len(bought.purchases)
-    names = sorted({fact.site.offer.id for fact in ways.facts} | set(bought.names))
+    offers = [" + ".join(part.site.offer.id for part in fact.parts) for fact in ways.facts]
+    names = sorted({*offers, *bought.names})
     rank = {name: index for index, name in enumerate(names)}
     providers = sorted({fact.site.offer.provider for fact in ways.facts} | set(bought.providers))
     place = {name: index for index, name in enumerate(providers)}
@@ -207,7 +224,7 @@ def _program(ways: Ways, grid: Grid, slots: Slots, bought: Bought) -> Program:
         max_units=np.concatenate([old.max_units[way], bought.max_units]),
         provider=np.array([place[ways.facts[k].site.offer.provider] for k in way.tolist()]
                           + [place[name] for name in bought.providers], dtype=np.int64),
-        offer=np.array([rank[ways.facts[k].site.offer.id] for k in way.tolist()]
+        offer=np.array([rank[offers[k]] for k in way.tolist()]
                        + [rank[name] for name in bought.names], dtype=np.int64),
         max_providers=old.max_providers,
         objective=old.objective,

@@ -7,6 +7,7 @@ columns *mean* begin with "~": nobody can loosen them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,8 +38,26 @@ class Limit:
     name: str
     label: str
     bounds: IntArray  # (periods,)
-    values: IntArray  # (ways,) that one unit of each way takes
+    values: IntArray  # (ways,) that one unit of each way takes at most
     coefficient: Coefficient
+    parts: tuple[IntArray, IntArray] | None = None  # (ways,) before jobs change machines, and after; None: none does
+
+    def of(self, ways: IntArray) -> Limit:
+        """The limit over some of the ways."""
+        parts = None if self.parts is None else (self.parts[0][ways], self.parts[1][ways])
+        return replace(self, values=self.values[ways], parts=parts)
+
+    def in_turn(self, period: int, first: IntArray, stop: IntArray) -> IntArray:
+        """What ways take in a period.
+
+        Parameters
+        ----------
+        first, stop
+            (ways,) the first period that the second part of each touches, and the first one that its first does not.
+        """
+        if self.parts is None:
+            return self.values
+        return np.where(period < first, self.parts[0], np.where(period >= stop, self.parts[1], self.values))
 
 
 def limits_of(
@@ -57,7 +76,9 @@ def limits_of(
     topping_up
         Sites of the offers on demand that pools are topped up with.
     """
+    turning = [way for way, fact in enumerate(facts) if fact.phases]
     sites: dict[str, Site] = {fact.site.offer.id: fact.site for fact in facts}
+    sites |= {part.site.offer.id: part.site for way in turning for part in facts[way].phases}
     number = {name: index for index, name in enumerate(sites)}
     of = np.array([number[fact.site.offer.id] for fact in facts], dtype=np.int64)
     nodes = np.array([fact.nodes for fact in facts], dtype=np.int64)
@@ -66,7 +87,12 @@ def limits_of(
         bounds = np.full(grid.periods, bound, dtype=np.int64)
         if name.startswith(_OWNED):
             bounds = np.where(_there(scenario.hardware.owned[int(name[len(_OWNED) : -1])], scenario, grid), bounds, 0)
-        yield Limit(name=name, label=label, bounds=bounds, values=each[of] * nodes, coefficient=coefficient)
+        values = each[of] * nodes
+        values[turning] = [facts[way].takes(coefficient) for way in turning]
+        parts = (values.copy(), values.copy()) if turning and grid.periods > 1 else None
+        for part, taken in enumerate(parts or ()):
+            taken[turning] = [coefficient(facts[way].phases[part]) for way in turning]
+        yield Limit(name=name, label=label, bounds=bounds, values=values, coefficient=coefficient, parts=parts)
 
 
 def _one_node(site: Site) -> ColumnFacts:
@@ -96,6 +122,8 @@ class _Frame:
     bought: Bought
     start: IntArray
     stop: IntArray
+    turns: tuple[IntArray, IntArray]  # (columns,) first period of the second part of a job that changes machines, and
+    # the first one that its first part does not touch; of all others where they begin
     way: IntArray  # (columns,) that a column, or the plan whose running period it is, goes back to; -1: none
     holds: np.ndarray[tuple[int], np.dtype[np.bool_]]  # columns that take nodes themselves
 
@@ -106,6 +134,15 @@ class _Frame:
     def held(self, values: IntArray) -> IntArray:
         """What every column takes while it is held, from what every way takes."""
         return np.where(self.holds, values[self.way], 0)
+
+    def held_in(self, limit: Limit, values: IntArray, columns: IntArray, period: int) -> IntArray:
+        """What some columns take of a limit in a period: of jobs that change machines what they hold then."""
+        if limit.parts is None:
+            return values[columns]
+        way = self.way[columns]
+        own = self.holds[columns] & (self.ways.turn_s[way] > 0)
+        first, stop = (turn[columns] for turn in self.turns)
+        return np.where(own, limit.of(way).in_turn(period, first, stop), values[columns])
 
     def suffix(self, period: int) -> str:
         return f"@{period}" if self.grid.periods > 1 else ""
@@ -130,6 +167,8 @@ def calendar_rows(
         (columns,) of the calendar program.
     """
     runs = np.array(bought.slots, dtype=np.int64)
+    until = ways.turn_s[slots.way]
+    turns = grid.covered(slots.start, until), np.where(until > 0, grid.touched(slots.start, until), slots.start)
     frame = _Frame(
         ways=ways,
         grid=grid,
@@ -137,6 +176,7 @@ def calendar_rows(
         bought=bought,
         start=np.concatenate([slots.start, bought.start]),
         stop=np.concatenate([slots.stop, bought.stop]),
+        turns=(np.concatenate([turns[0], bought.start]), np.concatenate([turns[1], bought.start])),
         way=np.concatenate([slots.way, np.where(runs >= 0, slots.way[runs], -1)]) if len(runs) else slots.way,
         holds=np.concatenate([~slots.elastic, runs >= 0]),
     )
@@ -171,11 +211,13 @@ def _limited(frame: _Frame, limit: Limit) -> Iterator[Row]:
     values = frame.held(limit.values)
     if limit.name.startswith(OF_PURCHASES):
         values[frame.first_bought :] += _of_purchases(frame, limit.coefficient)
-    before: tuple[int, bytes] | None = None
+    before: tuple[int, bytes, bytes] | None = None
     touched = np.flatnonzero(values)
     for period in range(frame.grid.periods):
         here = touched[(frame.start[touched] <= period) & (period < frame.stop[touched])]
-        same = int(limit.bounds[period]), here.tobytes()
+        taken = frame.held_in(limit, values, here, period)
+        here, taken = here[taken != 0], taken[taken != 0]
+        same = int(limit.bounds[period]), here.tobytes(), taken.tobytes()
         if not len(here) or same == before:
             continue
         before = same
@@ -184,7 +226,7 @@ def _limited(frame: _Frame, limit: Limit) -> Iterator[Row]:
             label=frame.label(limit.label, period),
             bound=int(limit.bounds[period]),
             columns=here,
-            coefficients=values[here],
+            coefficients=taken,
         )
 
 

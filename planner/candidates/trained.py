@@ -9,6 +9,7 @@ from planner.architecture.model import Architecture
 from planner.candidates.ledger import Ledger
 from planner.candidates.mixed_space import MixSpace
 from planner.candidates.mixed_table import add_mixes
+from planner.candidates.node_parts import with_parts
 from planner.candidates.offers import Site, sites_of
 from planner.candidates.patience import Patience
 from planner.candidates.placement import sites_with_data
@@ -55,7 +56,13 @@ def ways_to_train(
     question = resolve_training(job, arch, scenario, catalog, recall)
     question = replace(question, patience_s=patience_s, involved=involved)
     there = sites_with_data(job, list(sites), scenario, catalog, ledger)
-    table, median = training_tables(question, there, ledger, every_layout=every_layout, patience=patience)
+
+    def tables_of(some: Sequence[Site], told: Ledger) -> tuple[TrainingTable, TrainingTable]:
+        return training_tables(question, some, told, every_layout=every_layout, patience=patience)
+
+    table, median = tables_of(there, ledger)
+    if patience_s is None:
+        table, median = with_parts(job, scenario, there, (table, median), tables_of)
     if not job.mix_within_job or (patience is not None and patience.out(job.name, lambda: True)):
         return Trained(question=question, table=table, median=median, space=None)
     mixing = add_mixes(question, there, ledger, table, median)

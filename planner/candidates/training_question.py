@@ -51,7 +51,7 @@ class _Seen(NamedTuple):
     figures: bytes
 
 
-Machines: TypeAlias = dict[tuple[str, float | None], _Seen]
+Machines: TypeAlias = dict[tuple[str, int, float | None], _Seen]
 MACHINES_BYTES = 1 << 18  # of those that a question keeps, roughly
 
 
@@ -75,9 +75,9 @@ class TrainingQuestion:
 
     @property
     def switches(self) -> bool:
-        """Whether the job may begin on spot and end on demand: not in calendars, futures or further questions."""
+        """Whether the job may begin on spot and end on demand: not with pauses, in futures or in further questions."""
         job, scenario = self.job, self.scenario
-        asked = job.switch_within_job and not job.mix_within_job and not (scenario.scheduled or scenario.uncertainty)
+        asked = job.switch_within_job and not (job.mix_within_job or job.schedule == "elastic" or scenario.uncertainty)
         sold = {"spot", "on_demand"} <= set(scenario.hardware.pricing)
         return asked and sold and self.patience_s is None and self.involved is None
 
@@ -95,7 +95,7 @@ class TrainingQuestion:
         return self._seen(site).figures
 
     def _seen(self, site: Site) -> _Seen:
-        key = site.shape.id, site.inter_node_bytes_per_s  # asked some times of each group of sites
+        key = site.shape.id, site.shape.devices, site.inter_node_bytes_per_s  # asked some times of each group of sites
         seen = self.machines.get(key)
         if seen is None or seen.device is not site.device or seen.shape is not site.shape:
             between = site.inter_node_bytes_per_s

@@ -174,7 +174,7 @@ class AllocationCheck:
             )
             return Way(spec, float(machine.mfu), time.row(0), float(time.total) / 3600.0)
 
-        key = ("way", job.name, facts.shape.id, spot is None, nodes, ratio, *sorted(split.items()))
+        key = ("way", job.name, facts.shape.id, facts.shape.devices, spot is None, nodes, ratio, *sorted(split.items()))
         return self.memo.of(key, predicted)
 
     def _offer(self, asked: TrainingJob | ServingFleet, row: Allocation, facts: OfferFacts) -> Iterator[Finding]:
@@ -337,7 +337,8 @@ class AllocationCheck:
             at = f" at {job.confidence_share:.0%} confidence" if margin > 1 else ""
             when = f"{hours * margin:.6g} h{at}"
             yield Finding("late", f"{job.name}: {when} is after the deadline of {job.deadline_s / 3600:.6g} h")
-        yield from band_findings(job, row, margins, hours)
+        shares = "shared" in row  # what it bears of nodes that are there all the time is checked with their other users
+        yield from band_findings(job, row, margins, hours, fixed=shares)
         yield from cell_findings("wrong-time", job.name, row, training_cells(job, row, way.seconds, hours))
         ratio = ratio_on(self.under_way, facts.device.id)
         yield from cell_findings("wrong-time", job.name, row, {"step_time_ratio": ratio})
@@ -345,9 +346,10 @@ class AllocationCheck:
         speed = speed_cells(job, self.arch, self.catalog, facts, way.mfu, way.busy_s, devices)
         yield from cell_findings("wrong-time", job.name, row, speed)
         yield from cell_findings("wrong-time", job.name, row["work"], speed["work"])  # each by its own size
-        yield from cell_findings("wrong-energy", job.name, row, energy_cells(self.catalog, facts, row["count"], hours))
+        energy = energy_cells(self.catalog, facts, row["count"], hours)
+        yield from cell_findings("wrong-energy", job.name, row, {} if shares else energy)
         cost = training_cost(row, facts, per_job, hours)
-        if row["cost_microusd"] != cost:
+        if row["cost_microusd"] != cost and not shares:
             yield Finding("wrong-cost", f"{job.name}: {row['cost_microusd']} micro-dollars stated, {cost} computed")
 
 

@@ -215,7 +215,13 @@ def _margin(band: ErrorCells | None, confidence: float) -> float:
 
 
 def band_findings(
-    job: TrainingJob, row: TrainingAllocation, margins: Margins, hours: float, *, spread: Spread | None = None
+    job: TrainingJob,
+    row: TrainingAllocation,
+    margins: Margins,
+    hours: float,
+    *,
+    spread: Spread | None = None,
+    fixed: bool = False,
 ) -> Iterator[Finding]:
     """Everything wrong with what a row says of its own errors.
 
@@ -231,6 +237,8 @@ def band_findings(
         Predicted time of the row, above 0.  [h]
     spread
         Hours of the row where errors of other rows move them, too, as in a switch; None = `hours` times its band.  [h]
+    fixed
+        Whether its cost is the same however long it runs.
     """
     stated = row["error_band"]
     if stated is None:
@@ -244,7 +252,9 @@ def band_findings(
         "time": None if time is None else {**time, "margin": margins.time},
         "memory": None if memory is None else {**memory, "margin": margins.memory},
         "hours": held,
-        "cost_usd": {
+        "cost_usd": _certain(row["cost_microusd"] / 1e6)
+        if fixed
+        else {
             "p10": each_usd * held["p10"],
             "p50": each_usd * held["p50"],
             "p90": each_usd * held["p90"],

@@ -181,7 +181,8 @@ def _row(
         begin = asked.start_s / 3600.0
         when: dict[str, object] = {"hours": hours, "start_hours": begin, "finish_hours": begin + hours}
         price = facts.offer.price_microusd_per_hour
-        when["cost_microusd"] = exact_rental(row["count"] // jobs, price, hours, facts.bill) * jobs
+        if "shared" not in row:  # what it bears follows from who else is there
+            when["cost_microusd"] = exact_rental(row["count"] // jobs, price, hours, facts.bill) * jobs
         yield from cell_findings(WRONG, asked.name, row, when)
 
 

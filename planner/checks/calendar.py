@@ -54,6 +54,11 @@ class Grid:
         near = math.isclose(self.edge(number), hours, rel_tol=TOLERANCE, abs_tol=_SHORT * self.period_hours)
         return number if 0 <= number < self.periods and near else None
 
+    def within(self, hours: float) -> int | None:
+        """The period in which a time lies, None after the last."""
+        number = math.floor(hours / self.period_hours + _SHORT)
+        return number if 0 <= number < self.periods else None
+
     def touched(self, begin: int, end_hours: float) -> int:
         """The first period after those that reach from `begin` to a time."""
         return max(begin + 1, min(self.periods, math.ceil(end_hours / self.period_hours - _SHORT)))
@@ -89,7 +94,10 @@ def held_by(asked: TrainingJob | ServingFleet, row: Allocation, facts: OfferFact
     if row["runs"] is not None:
         spans = [(grid.at(run["start_hours"]), run["end_hours"], run["jobs"]) for run in row["runs"]]
         return [Held(first, grid.touched(first, end), jobs) for first, end, jobs in spans if first is not None]
-    first = grid.at(row["start_hours"] - wait_hours(facts, scenario))
+    if "switch" in row and row["switch"]["part"] > 1:  # it goes on in the middle of a period
+        first = grid.within(row["start_hours"])
+    else:
+        first = grid.at(row["start_hours"] - wait_hours(facts, scenario))
     if first is None:
         return []
     return [Held(first, grid.touched(first, row["start_hours"] + row["held_hours"]), row["jobs"])]
@@ -142,15 +150,21 @@ def _started(
     yield from cell_findings(
         "wrong-start", job.name, row, {"end_hours": row["start_hours"] + row["hours"], "runs": None}
     )
-    first = grid.at(row["start_hours"] - wait_hours(facts, scenario))
+    first = grid.at(_begins(row) - wait_hours(facts, scenario))
     if first is None:
-        yield Finding("wrong-start", f"{job.name}: no period begins at {row['start_hours']:.6g} h, less any wait")
+        yield Finding("wrong-start", f"{job.name}: no period begins at {_begins(row):.6g} h, less any wait")
     elif grid.edge(first) * 3600.0 < job.start_s - _slack_s(grid):
         yield Finding("too-early", f"{job.name}: starts at {grid.edge(first):.6g} h, before {job.start_s / 3600:.6g} h")
     until = row["start_hours"] + row["held_hours"]
     yield from _in_time(job, until, grid)
     if facts.offer.price_model == RESERVED and until > grid.horizon_hours * (1 + _SHORT) + _slack_s(grid) / 3600.0:
         yield Finding("late", f"{job.name}: {until:.6g} h is after the horizon, where contracts end")
+
+
+def _begins(row: TrainingAllocation) -> float:
+    """When the job of a row starts, of one that changed machines its first part.  [h]"""
+    after = "switch" in row and row["switch"]["part"] > 1
+    return row["start_hours"] - (row["switch"]["switch_hours"] if after else 0.0)
 
 
 def _slack_s(grid: Grid) -> float:

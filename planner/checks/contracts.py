@@ -19,6 +19,7 @@ from planner.checks.exact import exact_cost
 from planner.checks.facts import RESERVED, OfferFacts, facts_of_row, jobs_of, pool_of_row
 from planner.checks.findings import TOLERANCE, Finding, cell_findings
 from planner.checks.pools import Pool, period_hours, pool_cells, rent_microusd_per_hour, shares_of, use_cells
+from planner.checks.shared import use_of
 from planner.estimate.market import is_own_contract
 from planner.scenario.schema import Scenario
 from planner.scenario.terms import COMMITMENT_HOURS, RESERVING
@@ -218,12 +219,13 @@ def _shares(document: PlanDocument, uses: Sequence[Pool], scenario: Scenario, ca
     """Who uses a pool bears its cost, by node-hours."""
     users: dict[str, dict[str, list[Fraction]]] = {}
     nodes = {one["offer"]: one for one in document.get("shared_nodes", [])}
+    rows = [row for workload in document["workloads"] for row in workload["allocations"] if "shared" in row]
+    used = {offer: sum(use_of(row) for row in rows if row["offer"] == offer) for offer in nodes}
     for held in _held_rows(document, scenario, catalog):
         if held.workload and held.pool is not None:
             part, of_pool, row = Fraction(0), users.setdefault(held.pool, {}), held.row
-            if "shared" in row and row["offer"] in nodes:  # idle devices are borne by those in use
-                all_of_it = nodes[row["offer"]]
-                part = Fraction(all_of_it["count"] * row["devices"], max(all_of_it["used_devices"], 1))
+            if "shared" in row and used.get(row["offer"]):  # idle devices are borne by those in use
+                part = nodes[row["offer"]]["count"] * use_of(cast("Allocation", row)) / used[row["offer"]]
             before = of_pool.get(held.workload, [Fraction(0)] * len(held.nodes))
             of_pool[held.workload] = [was + count + part for was, count in zip(before, held.nodes)]
     costs = {use.name: 0 for use in uses}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from planner.catalog.load import find_shape
@@ -58,8 +59,30 @@ def facts_of_row(row: Place, scenario: Scenario, catalog: Catalog) -> OfferFacts
         The scenario owns a shape that the catalog lacks.
     """
     if _owned_index(row["offer"], scenario, catalog) is None and row["price_model"] == RESERVED:
-        return _reserved(row, scenario, catalog)
-    return facts_of_offer(row["offer"], scenario, catalog)
+        found = _reserved(row, scenario, catalog)
+    else:
+        found = facts_of_offer(row["offer"], scenario, catalog)
+    jobs = cast("TrainingAllocation", row).get("jobs", 0)
+    if found is None or not jobs or "shared" not in row:
+        return found
+    return _part(found, row["devices"] // jobs)
+
+
+def _part(facts: OfferFacts, devices: int) -> OfferFacts:
+    """Some devices of one node, with their part of its host, for a job that shares it."""
+    shape, size = facts.shape, facts.shape.devices
+    if not 0 < devices < size:
+        return facts
+    host, drawn_w = shape.host_memory_bytes, facts.drawn_w
+    part = replace(
+        shape,
+        devices=devices,
+        scale_up_devices=devices,
+        host_memory_bytes=None if host is None else host * devices // size,
+        max_shapes_per_job=1,
+    )
+    drawn_w = None if drawn_w is None else drawn_w * devices / size
+    return facts._replace(shape=part, inter_node_bytes_per_s=None, drawn_w=drawn_w)
 
 
 def facts_of_offer(identifier: str, scenario: Scenario, catalog: Catalog) -> OfferFacts | None:

@@ -1,8 +1,8 @@
-"""Nodes that fleets share, counted again from the rows: who stands where, whether it fits, and who bears what."""
+"""Nodes that fleets and jobs share, counted again from the rows: who stands where, whether it fits, who bears what."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +10,7 @@ from planner.catalog.model import Catalog
 from planner.checks.cells import energy_cells, place_cells
 from planner.checks.exact import exact_cost
 from planner.checks.facts import RESERVED, OfferFacts, facts_of_row
-from planner.checks.findings import Finding, cell_findings
+from planner.checks.findings import TOLERANCE, Finding, cell_findings
 from planner.estimate.market import METERED
 from planner.scenario.schema import Scenario
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from planner.plan.model.bought import SharedNodesRow
     from planner.plan.model.fleet import ServingAllocation
     from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.rows import TrainingAllocation
+    from planner.plan.model.workloads import Allocation
 
 WRONG = "wrong-shared-nodes"
 
@@ -26,7 +28,22 @@ class Tenant(NamedTuple):
     """A row on shared nodes, and whose it is."""
 
     workload: str
-    row: ServingAllocation
+    row: ServingAllocation | TrainingAllocation
+
+    @property
+    def number(self) -> int:
+        """Its replicas, or jobs."""
+        return self.row["replicas"] if "replicas" in self.row else self.row["jobs"]
+
+    @property
+    def each(self) -> int:
+        """Devices of one of them."""
+        return self.row["devices_per_replica"] if "replicas" in self.row else self.row["devices_per_shape"]
+
+
+def use_of(row: Allocation) -> Fraction:
+    """Device-hours of a row on shared nodes, by which their users bear what they cost."""
+    return row["devices"] * Fraction(float(row["hours"]))
 
 
 def shared_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
@@ -44,10 +61,8 @@ def shared_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog
     tenants: dict[str, list[Tenant]] = {}
     for workload in document["workloads"]:
         for row in workload["allocations"]:
-            if "shared" in row and "replicas" in row:
+            if "shared" in row:
                 tenants.setdefault(row["offer"], []).append(Tenant(workload["name"], row))
-            elif "shared" in row:
-                yield Finding(WRONG, f"{workload['name']}: a job has nodes of its own")
     stated = document.get("shared_nodes", [])
     if sorted(one["offer"] for one in stated) != sorted(tenants):
         yield Finding(WRONG, f"shared are nodes of {sorted(tenants)}, told of are {[one['offer'] for one in stated]}")
@@ -63,6 +78,21 @@ def shared_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog
         yield from wrong
         if not wrong:
             yield from _figures(one, facts, tenants[one["offer"]], scenario, catalog)
+    yield from _there(tenants, scenario)
+
+
+def _there(tenants: Mapping[str, Sequence[Tenant]], scenario: Scenario) -> Iterator[Finding]:
+    """Jobs that run through, beside fleets, while the nodes are there."""
+    jobs = {job.name: job for job in scenario.training}
+    for users in tenants.values():
+        for name, row in users:
+            if "jobs" not in row:
+                continue
+            until, horizon = row["start_hours"] + row["held_hours"], scenario.horizon_s / 3600.0
+            if until > horizon * (1 + TOLERANCE):
+                yield Finding(WRONG, f"{name}: runs until {until:.6g} h, nodes are shared until {horizon:.6g} h")
+            if jobs[name].schedule != "fixed" or scenario.uncertainty or "mix" in row or "switch" in row:
+                yield Finding(WRONG, f"{name}: such a job has nodes of its own")
 
 
 def _standing(one: SharedNodesRow, facts: OfferFacts, tenants: Sequence[Tenant]) -> Iterator[Finding]:
@@ -71,16 +101,17 @@ def _standing(one: SharedNodesRow, facts: OfferFacts, tenants: Sequence[Tenant])
     if facts.owned is None and (offer.price_model not in (*METERED, RESERVED) or offer.price_model == "spot"):
         yield Finding(WRONG, f"{offer.id}: such nodes are not shared")
     used: dict[int, int] = {}
-    for name, row in tenants:
+    for tenant in tenants:
+        name, row = tenant.workload, tenant.row
         nodes = [stand["node"] for stand in row["shared"]]
         placed = sum(stand["replicas"] for stand in row["shared"])
-        each = row["devices_per_replica"]
         if len(set(nodes)) < len(nodes) or any(stand["replicas"] < 1 for stand in row["shared"]):
             yield Finding(WRONG, f"{name}: nodes {nodes} of {offer.id} are not each told of once, with some replica")
-        if placed != row["replicas"] or row["role"] != "whole" or row.get("level", 0):
-            yield Finding(WRONG, f"{name}: {placed} of {row['replicas']} replicas stand on nodes of {offer.id}")
+        if placed != tenant.number or ("replicas" in row and (row["role"] != "whole" or row.get("level", 0))):
+            what = "replicas" if "replicas" in row else "jobs"
+            yield Finding(WRONG, f"{name}: {placed} of {tenant.number} {what} stand on nodes of {offer.id}")
         for stand in row["shared"]:
-            used[stand["node"]] = used.get(stand["node"], 0) + each * stand["replicas"]
+            used[stand["node"]] = used.get(stand["node"], 0) + tenant.each * stand["replicas"]
     if not set(used) <= set(range(one["count"])):
         yield Finding(WRONG, f"{offer.id}: nodes {sorted(used)} are in use, {one['count']} are there")
     for node, devices in sorted(used.items()):
@@ -94,26 +125,26 @@ def _figures(
     """Money, energy and counts of the nodes and of each who stands on them."""
     hours, count = scenario.horizon_s / 3600.0, one["count"]
     cost = count * exact_cost(1, facts.offer.price_microusd_per_hour, hours)
-    taken = [row["replicas"] * row["devices_per_replica"] for _, row in tenants]
-    total = sum(taken)
+    taken = [tenant.number * tenant.each for tenant in tenants]
+    used = sum(use_of(row) for _, row in tenants)
     cells = {
         **place_cells(facts.offer, facts.shape),
         "price_microusd_per_hour": facts.offer.price_microusd_per_hour,
         "devices": count * facts.shape.devices,
-        "used_devices": total,
+        "used_devices": sum(taken),
         "hours": hours,
         "cost_microusd": cost,
         "cost_usd": cost / 1e6,
     }
     yield from cell_findings(WRONG, facts.offer.id, one, cells)
     for (name, row), devices in zip(tenants, taken):
-        part = Fraction(devices, total)
-        yield from cell_findings(WRONG, name, row, {"devices": devices, "count": len(row["shared"])})
+        part, stands = use_of(row) / used, len(row["shared"]) if "replicas" in row else row["jobs"]
+        yield from cell_findings(WRONG, name, row, {"devices": devices, "count": stands})
         if abs(row["cost_microusd"] - cost * part) >= len(tenants):
             yield Finding(
-                "wrong-cost", f"{name}: it bears {row['cost_microusd']} of {cost} for {devices} of {total} devices"
+                "wrong-cost", f"{name}: it bears {row['cost_microusd']} of {cost} for {float(part):.6g} of device-hours"
             )
-        energy = energy_cells(catalog, facts, float(count * part), row["hours"])
+        energy = energy_cells(catalog, facts, float(count * part), hours)
         yield from cell_findings("wrong-energy", name, row, energy)
     if sum(row["cost_microusd"] for _, row in tenants) != cost:
         yield Finding("wrong-cost", f"{facts.offer.id}: its shared nodes cost {cost}, their users bear another sum")
@@ -121,7 +152,7 @@ def _figures(
 
 
 def _users(one: SharedNodesRow, tenants: Sequence[Tenant]) -> Iterator[Finding]:
-    """What the fleets on the nodes have and bear, and what the loss of one node takes of each."""
+    """What the users of the nodes have and bear, and what the loss of one node takes of each."""
     names = list(dict.fromkeys(tenant.workload for tenant in tenants))
     if [user["workload"] for user in one["users"]] != names:
         yield Finding(WRONG, f"{one['offer']}: its nodes are shared by {names}")

@@ -6,6 +6,7 @@ switch is found by halving an interval, hours and shares are followed row by row
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,7 +17,7 @@ from planner.checks.bands import ErrorCells, Margins, band_findings
 from planner.checks.calendar import training_cost
 from planner.checks.cells import energy_cells, speed_cells, training_cells
 from planner.checks.facts import OfferFacts
-from planner.checks.findings import Finding, cell_findings
+from planner.checks.findings import TOLERANCE, Finding, cell_findings
 from planner.checks.layout import BATCH_TOLERANCE
 from planner.checks.run import Chance, chance_of, run_cells, switch_s
 from planner.equations.preemption import preempted_quantile
@@ -101,8 +102,8 @@ class SwitchCheck:
         name = self.job.name
         if not self.job.switch_within_job or self.job.mix_within_job:
             yield Finding("not-allowed", f"{name}: switch_within_job is false, but it changes machines")
-        if self.scenario.scheduled or self.scenario.uncertainty:
-            yield Finding("not-allowed", f"{name}: no job changes machines in a calendar or in several futures")
+        if self.job.schedule == "elastic" or self.scenario.uncertainty:
+            yield Finding("not-allowed", f"{name}: no job that pauses or stands in several futures changes machines")
         ordered = sorted(rows, key=lambda one: _number(one[0]))
         if [_number(row) for row, _ in ordered] != [1, 2] or any(row["switch"]["parts"] != 2 for row, _ in rows):
             yield Finding("wrong-switch", f"{name}: a switch has two parts")
@@ -125,6 +126,12 @@ class SwitchCheck:
             yield Finding("wrong-switch", f"{name}: a job changes machines after whole hours, not {hours:g}")
         counts = [row["count"] // row["jobs"] for row in (one, other)]
         called = f"{counts[0]} × {one['offer']} for {hours:g} h, then {counts[1]} × {other['offer']}"
+        if later := round(one["start_hours"] - self.job.start_s / 3600.0, 6):
+            called += f", {later:g} h later"
+        if not math.isclose(other["start_hours"], one["start_hours"] + hours, rel_tol=TOLERANCE):
+            yield Finding(
+                "wrong-start", f"{name}: on demand it begins at {other['start_hours']:.6g} h, not at the switch"
+            )
         for row in (one, other):
             cells = {"name": called, "switch_hours": hours}
             yield from cell_findings("wrong-switch", name, row["switch"], cells)

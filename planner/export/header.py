@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.carriers import dataclass
-from planner.export.launch import Launch
+from planner.export.launch import Launch, TrainingLaunch
 from planner.export.quoting import comment, shell_double
 
 
@@ -70,6 +70,8 @@ def placed(launch: Launch) -> str:
     machine = launch.machine
     place = " ".join(dict.fromkeys(part for part in (machine.provider, machine.region, machine.zone) if part))
     shape = f"{machine.nodes} × {machine.shape_name} ({machine.devices_per_node} × {machine.device})"
+    if isinstance(launch, TrainingLaunch) and launch.on is not None:
+        shape = f"{machine.devices} × {machine.device} of a {machine.shape_name}"
     return f"{shape}, {place}, {machine.price_model}"
 
 

@@ -61,7 +61,7 @@ def fleet_notes(launch: ServingLaunch, server: Server) -> list[str]:
     return notes
 
 
-def shared_notes(launch: ServingLaunch) -> list[str]:
+def shared_notes(launch: ServingLaunch | TrainingLaunch) -> list[str]:
     """That the nodes are planned to be shared, and what that asks of the cluster."""
     if launch.on is None:
         return []
@@ -208,8 +208,10 @@ def files(launch: Launch) -> list[ExportFile]:
         raise NotExpressible(
             f"{launch.nodes_per_job} slices are one job by what JobSet or XPK tells them of each other"
         )
+    notes = shared_notes(launch)
+    launch = replace(launch, on=None)  # as for a fleet
     command = training_command(launch)
-    notes = [*job_notes(launch, command), *node_notes(launch.machine), *command.notes]
+    notes += [*job_notes(launch, command), *node_notes(launch.machine), *command.notes]
     text = _written(launch, job_objects(launch, command), (IMAGE, *command.blanks), notes)
     return [ExportFile(name=f"{launch.stem}.k8s.yaml", text=text)]
 

@@ -198,6 +198,7 @@ class TrainingLaunch(Launch):
     software: str  # row of planner.estimate.frameworks that time and memory were predicted for
     group: Group | None  # of a mixed job
     turn: Turn | None = None  # of a job that changes machines
+    on: OnNode | None = None  # which devices of a node that fleets run on too; None: its nodes are its own
 
     @property
     def nodes_per_job(self) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
@@ -33,7 +34,7 @@ from planner.export.launch import (
     Turn,
 )
 from planner.export.read_fleet import serving_fields
-from planner.export.shared import OnNode, Place, by_node, devices_on_nodes
+from planner.export.shared import OnNode, Place, by_job, by_node, devices_on_nodes
 from planner.plan.asked import workloads_asked
 from planner.plan.parts import rows_of
 from planner.plan.proof import is_proven
@@ -80,6 +81,8 @@ def launched_of(workload: Workload, places: Mapping[Place, tuple[OnNode, ...]]) 
         if "replicas" in row and "shared" in row:
             nodes = places[workload["name"], number]
             found += [Launched(part, part["replicas"], on) for part, on in zip(by_node(row), nodes, strict=True)]
+        elif "shared" in row and "jobs" in row:
+            found += [Launched(part, 0, on) for part, on in by_job(row, places[workload["name"], number])]
     return found
 
 
@@ -200,7 +203,7 @@ def _launch(
     if isinstance(asked, TrainingJob):
         assert workload["kind"] == "training"
         assert "jobs" in row
-        return _training_launch(asked, workload, row, common)
+        return _training_launch(asked, workload, row, common, launched.on)
     assert workload["kind"] == "serving"
     assert "replicas" in row
     others = tuple(
@@ -254,6 +257,8 @@ def _own_card(ref: ModelRef) -> ModelCard | None:
 def _machine(row: Allocation, catalog: Catalog) -> Machine:
     device, shape = catalog.devices.get(row["device"]), catalog.shapes.get(row["shape"])
     sliced = shape.memory_bytes_per_device if shape else None
+    part = Fraction(whole(row["devices_per_shape"]), shape.devices if shape else 1)  # of the host, for a job on a part
+    own = part if shape and "jobs" in row and "shared" in row else Fraction(1)
     return Machine(
         provider=row["provider"],
         region=row["region"],
@@ -272,8 +277,8 @@ def _machine(row: Allocation, catalog: Catalog) -> Machine:
         devices_per_node=whole(row["devices_per_shape"]),
         nodes=whole(row["count"]),
         devices=whole(row["devices"]),
-        vcpus=shape.vcpus if shape else None,
-        host_memory_bytes=shape.host_memory_bytes if shape else None,
+        vcpus=int(shape.vcpus * own) if shape and shape.vcpus else None,
+        host_memory_bytes=int(shape.host_memory_bytes * own) if shape and shape.host_memory_bytes else None,
         network_kind=shape.network_kind if shape else "",
         torus=shape.torus if shape else (),
     )
@@ -294,7 +299,7 @@ def _timing(document: PlanDocument, row: Allocation) -> Timing:
 
 
 def _training_launch(
-    job: TrainingJob, workload: TrainingWorkload, row: TrainingAllocation, common: Common
+    job: TrainingJob, workload: TrainingWorkload, row: TrainingAllocation, common: Common, on: OnNode | None
 ) -> TrainingLaunch:
     split, demand, machine = row["layout"], workload["demand"], common["machine"]
     group = Group(
@@ -330,6 +335,7 @@ def _training_launch(
         checkpoint_every_s=if_any(row["run"]["checkpoint_every_s"]) if row["run"]["modelled"] else None,
         group=group,
         turn=_turn(workload, row),
+        on=on,
         **common,
     )
 
@@ -343,7 +349,7 @@ def _turn(workload: TrainingWorkload, row: TrainingAllocation) -> Turn | None:
     return Turn(
         first=whole(told["part"]) == 1,
         share=above_zero(told["share"]),
-        switch_hours=real(workload["demand"]["start_hours"]) + real(told["switch_hours"]),
+        switch_hours=min(real(one["start_hours"]) for one in rows) + real(told["switch_hours"]),
         resplit=any(split != splits[0] for split in splits),
         other_batch_sequences=whole(other["layout"]["global_batch_sequences"]),
     )

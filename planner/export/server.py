@@ -10,7 +10,7 @@ from planner.estimate.kernels import EXPORTED_KINDS, PLUGINS, TPU_HOST_CHIPS
 from planner.export import engine
 from planner.export.command import Argument, Expand, command_line
 from planner.export.header import Blank, Target, demand
-from planner.export.launch import Launch, NotExpressible, ServingLaunch
+from planner.export.launch import Launch, NotExpressible, ServingLaunch, TrainingLaunch
 from planner.report.escape import terminal
 
 PORT = 8000
@@ -160,8 +160,8 @@ def port_of(launch: ServingLaunch) -> int:
     return PORT + (launch.on.devices[0] if launch.on is not None else 0)
 
 
-def chosen_devices(launch: ServingLaunch) -> list[str]:
-    """A line of a POSIX shell that shows a server its own devices of a shared node; none where all are its own.
+def chosen_devices(launch: ServingLaunch | TrainingLaunch) -> list[str]:
+    """A line of a POSIX shell that shows a program its own devices of a shared node; none where all are its own.
 
     Raises
     ------
@@ -173,8 +173,8 @@ def chosen_devices(launch: ServingLaunch) -> list[str]:
     return [f"export {visible(launch)}={','.join(map(str, launch.on.devices))}"]
 
 
-def visible(launch: ServingLaunch) -> str:
-    """The variable by which a server is shown some devices of its node.
+def visible(launch: Launch) -> str:
+    """The variable by which a program is shown some devices of its node.
 
     Raises
     ------

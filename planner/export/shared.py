@@ -1,11 +1,12 @@
-"""Rows on shared nodes as launches: one for each node, with the devices of it that its replicas take.
+"""Rows on shared nodes as launches: one for each node, with the devices of it that its replicas take, or for each job.
 
-On each node the largest replicas have the first devices, so that every replica begins at a multiple of its own size.
+On each node the largest have the first devices, so that every replica or job begins at a multiple of its own size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.carriers import dataclass
@@ -15,18 +16,19 @@ from planner.plan.parts import rows_of
 if TYPE_CHECKING:
     from planner.plan.model.fleet import ServingAllocation
     from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.rows import TrainingAllocation
 
 Place = tuple[str, int]  # workload, and number of the row among its allocations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnNode:
-    """Which devices of which shared node replicas take."""
+    """Which devices of which shared node replicas take, or a job."""
 
     node: int  # number among those of its offer, from 0
-    nodes: int  # that fleets share there
+    nodes: int  # that are shared there
     devices: tuple[int, ...]  # by number, from 0
-    others: tuple[str, ...]  # fleets on the same node
+    others: tuple[str, ...]  # workloads on the same node
 
 
 def devices_on_nodes(document: PlanDocument) -> dict[Place, tuple[OnNode, ...]]:
@@ -35,10 +37,11 @@ def devices_on_nodes(document: PlanDocument) -> dict[Place, tuple[OnNode, ...]]:
     there: dict[tuple[str, int], list[tuple[int, int, Place]]] = {}  # by node: devices of a replica, replicas, whose
     for workload in document["workloads"]:
         for number, row in enumerate(rows_of(workload)):
-            if "replicas" not in row or "shared" not in row:
+            if "shared" not in row:
                 continue
+            size = whole(row["devices_per_replica"] if "replicas" in row else row["devices_per_shape"])
             for one in row["shared"]:
-                tenant = (whole(row["devices_per_replica"]), whole(one["replicas"]), (workload["name"], number))
+                tenant = (size, whole(one["replicas"]), (workload["name"], number))
                 there.setdefault((row["offer"], one["node"]), []).append(tenant)
     found: dict[Place, tuple[OnNode, ...]] = {}
     for (offer, node), tenants in sorted(there.items()):
@@ -68,3 +71,11 @@ def by_node(row: ServingAllocation) -> Iterator[ServingAllocation]:
             "planned_requests_per_s": row["planned_requests_per_s"] * part,
             "routed_requests_per_s": [rate * part for rate in row["routed_requests_per_s"]],
         }
+
+
+def by_job(row: TrainingAllocation, nodes: Sequence[OnNode]) -> Iterator[tuple[TrainingAllocation, OnNode]]:
+    """A row of jobs on shared nodes as one row for each job, with its devices."""
+    size = whole(row["devices_per_shape"])
+    for on in nodes:
+        for first in range(0, len(on.devices), size):
+            yield {**row, "jobs": 1, "count": 1, "devices": size}, replace(on, devices=on.devices[first : first + size])

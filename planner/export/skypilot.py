@@ -63,6 +63,8 @@ def files(launch: Launch) -> list[ExportFile]:
         text = _service(fleet, planned_server(fleet, MEETING))
         return [ExportFile(name=f"{launch.stem}.sky.yaml", text=text), *routing_files(fleet, SKYPILOT)]
     assert isinstance(launch, TrainingLaunch)
+    if launch.on is not None:
+        raise NotExpressible("SkyPilot gives every job nodes of its own", "write hardware: {share_nodes: false}")
     _demand(launch, *([NODES] if launch.nodes_per_job > 1 else []))
     return [ExportFile(name=f"{launch.stem}.sky.yaml", text=_job(launch))]
 

@@ -45,7 +45,7 @@ def _directives(launch: TrainingLaunch) -> Iterator[str]:
     yield f"--nodes={launch.nodes_per_job}"
     yield f"--gpus-per-node={launch.machine.devices_per_node}"
     yield "--ntasks-per-node=1"
-    if launch.machine.shape_kind != "mig":  # whose neighbours are other slices of the same device
+    if launch.machine.shape_kind != "mig" and launch.on is None:  # whose neighbours are other slices of the same device
         yield "--exclusive"
     yield f"--time={_clock(wall_time_limit_s(launch))}"
     yield f"--signal=TERM@{_SIGNAL_BEFORE_S}"
@@ -97,5 +97,9 @@ def _on_each_node(launch: TrainingLaunch, lines: list[str]) -> list[str]:
 def _notes(launch: TrainingLaunch) -> Iterator[str]:
     if launch.machine.shape_kind == "mig":
         yield "--gpus-per-node takes a slice by the type that your cluster gives it, such as 1g.10gb:1"
+    if launch.on is not None:
+        yield (
+            "its node is not its own: Slurm must know of the devices that fleets have there, or start their servers too"
+        )
     yield f"--time is {WALL_TIME_MARGIN:g} times the upper end of the prediction"
     yield "partition, account and environment modules are your cluster's: sbatch --partition=... --account=..."

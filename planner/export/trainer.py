@@ -10,6 +10,7 @@ from planner.carriers import dataclass
 from planner.export.header import Blank, Target, commented, demand, header_lines
 from planner.export.launch import TrainingLaunch
 from planner.export.quoting import shell
+from planner.export.server import chosen_devices
 
 SHELL = "#!/usr/bin/env bash\n"
 PORT = 29500  # torchrun's own default
@@ -49,7 +50,7 @@ def script(launch: TrainingLaunch, command: Command) -> str:
     blanks, nodes = rendezvous_blanks(launch), launch.nodes_per_job
     notes = [*command.notes, *([f"start it on each of the {nodes} nodes of a job"] if nodes > 1 else [])]
     head = header_lines(launch, command.target, [*blanks, *command.blanks], notes)
-    lines = ["set -euo pipefail", *map(demand, blanks), *command_lines(launch, command)]
+    lines = ["set -euo pipefail", *map(demand, blanks), *chosen_devices(launch), *command_lines(launch, command)]
     return SHELL + commented(head) + "\n".join(lines) + "\n"
 
 

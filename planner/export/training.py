@@ -143,6 +143,9 @@ def training_notes(launch: TrainingLaunch, name: str) -> Iterator[str]:
         f"predicted {wall} of wall time, {upper} at {end} of the error band; "
         f"{launch.steps:,} steps of {launch.tokens_per_step:,} tokens"
     )
+    if launch.on is not None:
+        others, own = ", ".join(launch.on.others) or "others of its own", ", ".join(map(str, launch.on.devices))
+        yield f"on node {launch.on.node + 1} of the {launch.on.nodes} that fleets share, beside {others}: devices {own}"
     if launch.jobs > 1:
         yield f"{launch.jobs} identical runs of {launch.nodes_per_job} node(s): RUN says which, from 1 to {launch.jobs}"
     if launch.token_factor > 1:

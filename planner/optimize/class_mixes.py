@@ -84,6 +84,11 @@ def mixes_may_help(candidates: Candidates) -> bool:
     return highs.available() and not candidates.scenario.scheduled and any(_able(candidates))
 
 
+def able_to_mix(candidates: Candidates) -> list[str]:
+    """Fleets that may be cheaper at mixes of their own, whether they are looked for or not."""
+    return [task.name for task, _, _ in _able(candidates)]
+
+
 def within_looser_limits(candidates: Candidates) -> Candidates:
     """The ways with limits of the scenario that are a quarter larger: better mixes save no more."""
 

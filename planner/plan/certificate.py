@@ -357,16 +357,16 @@ def _with_whole_nodes(
     lightest = {task.name: lightest_first(weights[task.first : task.stop].tolist()) for task in jobs}
 
     @cache
-    def beside(nodes: tuple[tuple[int, int], ...]) -> int:
-        """What jobs weigh at least, each by itself within what nodes leave of the limits that are counted."""
-        there = upper.copy()
+    def beside(nodes: tuple[tuple[int, int], ...]) -> list[int]:
+        """What jobs weigh at least on their own nodes, each within what nodes leave of the limits that are counted."""
+        there = np.where(shared.devices > 0, 0, upper)
         for number, (taken, bound) in counted.items():
             row, left = program.rows[number], bound - sum(taken[offer] * count for offer, count in nodes)
             there[row.columns[row.coefficients > left]] = 0
-        return sum(
+        return [
             least_of_job(lightest[task.name], there[task.first : task.stop], task.count, mixed.get(task.name))
             for task in jobs
-        )
+        ]
 
     asked = Asked(
         program=program,
@@ -376,7 +376,8 @@ def _with_whole_nodes(
         own_node=own_node,
         earned=earned,
         least=least,
-        rest=lambda nodes: rest + beside(tuple(sorted(nodes.items()))),
+        rest=rest,
+        jobs=lambda nodes: beside(tuple(sorted(nodes.items()))),
         upto=upto * STEPS,
         limits=tuple(counted.values()),
     )

@@ -259,6 +259,9 @@ def _summary(
     rows, has_plan = [row for workload in workloads for row in workload["allocations"]], solution.has_plan
     horizon_hours = candidates.scenario.horizon_s / 3600.0
     idle = idle_devices(shared)  # rented like those in use
+    jobs = [row for row in rows if "shared" in row and "jobs" in row]  # on nodes that are there all the time
+    hours = float(sum(row["device_hours"] for row in rows if row not in jobs))
+    hours += (idle + sum(row["devices"] for row in jobs)) * horizon_hours
     ahead_usd = sum(row["cost_usd"] for row in (*bought["contracts"], *bought["copies"]))
 
     spent = spent_on(workloads, bought)
@@ -274,7 +277,7 @@ def _summary(
         "serving_usd": usd(spent["serving"]) if has_plan else None,
         "horizon_hours": horizon_hours,
         "devices": sum(most_devices(rows_of(workload)) for workload in workloads) + idle if has_plan else None,
-        "device_hours": float(sum(row["device_hours"] for row in rows)) + idle * horizon_hours if has_plan else None,
+        "device_hours": hours if has_plan else None,
         "objective": list(candidates.program.objective),
         "cost_band": cost_band(workloads, ahead_usd) if has_plan else None,
         "margins": None,

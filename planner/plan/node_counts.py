@@ -12,7 +12,8 @@ some nodes are there to be paid for, above where a fixed number of them is too s
 none nothing stands there. Prices are multiples of c_o / G_o from a short list, or one for the devices of all nodes that
 are there: what a device costs elsewhere. So who checks walks the same tree; no number of it stands in a file.
 
-Where a limit is on such nodes and on jobs alone, jobs have what the nodes leave of it, each job by itself.
+Where a limit is on such nodes and on jobs alone, jobs have what the nodes leave of it, each job by itself. A job that
+may stand on devices of shared nodes weighs the least of that, at their price, and of nodes of its own.
 
 Before that, columns that no plan below the value can use are closed, by what one unit of them adds to the least of
 their fleet in parts of units (fixing by reduced costs, Crowder, Johnson and Padberg, Operations Research 31(5) 1983,
@@ -68,7 +69,8 @@ class Asked:
     earned: Mapping[str, Sequence[tuple[Sequence[int], int]]]  # of each fleet: by line, what a unit of each of its
     # columns earns at most and what is needed
     least: Least  # the least weight of a task alone, of some columns of the program
-    rest: Callable[[Nodes], int]  # what everything else weighs at least beside so many nodes
+    rest: int  # what everything else weighs at least
+    jobs: Callable[[Nodes], Sequence[int]]  # what each job weighs at least on nodes of its own, beside so many nodes
     upto: int  # of no interest beyond
     limits: tuple[tuple[tuple[int, ...], int], ...] = ()  # on nodes alone: what a node of each offer takes, the bound
 
@@ -95,7 +97,10 @@ class _Walk:
     taken: NDArray[np.int64]  # (columns,) devices of these nodes
     tasks: tuple[Task, ...]  # fleets
     least_of: Least
-    rest: Callable[[Nodes], int]
+    others: int
+    jobs: Callable[[Nodes], Sequence[int]]
+    parts: Sequence[tuple[int, Sequence[tuple[int, int, int]]]]  # of each job: how many of it there are, and by part of
+    # a node that it may stand on offer, devices and weight
     upto: int
     limits: tuple[tuple[tuple[int, ...], int], ...]
     levels: list[list[int]]  # by offer: prices of a device that are tried
@@ -124,6 +129,10 @@ class _Walk:
                 nodes = int(program.nodes[k])
                 offer[k], taken[k] = own_node[k], nodes * sizes[own_node[k]]
                 weights[k] -= nodes * node_weights[offer[k]]
+        parts = []
+        for task in [task for task in program.tasks if task.kind == "training"]:
+            mine = [k for k in range(task.first, task.stop) if share[k] and asked.upper[k] > 0]
+            parts.append((task.count, [(int(offer[k]), int(taken[k]), int(weights[k])) for k in mine]))
         walk = cls(
             program=program,
             shared=shared,
@@ -133,7 +142,9 @@ class _Walk:
             taken=taken,
             tasks=tasks,
             least_of=asked.least,
-            rest=asked.rest,
+            others=asked.rest,
+            jobs=asked.jobs,
+            parts=parts,
             upto=asked.upto,
             limits=asked.limits,
             levels=[[w * t // (TIMES[PLAIN] * int(size)) for t in TIMES] for w, size in zip(node_weights, sizes)],
@@ -181,13 +192,14 @@ class _Walk:
                     gone.add(offer)
                     break
         upper[(self.taken > 0) & np.isin(self.offer, sorted(gone))] = 0
-        return replace(self, upper=upper)
+        parts = [(count, [part for part in mine if part[0] not in gone]) for count, mine in self.parts]
+        return replace(self, upper=upper, parts=parts)
 
     def _narrowed(self, earned: Mapping[str, Sequence[tuple[Sequence[int], int]]]) -> _Walk:
         """Without columns of which one unit adds more to its fleet than the bound is short of the value."""
         weights, upper = self._at(self.plain)
         least = {task.name: self.least_of(self.program, task, weights, upper)[0] for task in self.tasks}
-        self.reached = self.rest({}) + sum(least.values())
+        self.reached = self.rest({}, self.plain) + sum(least.values())
         room = self.upto - self.reached
         mask = np.zeros(self.program.column_count, dtype=bool)
         for task in self.tasks:
@@ -209,6 +221,8 @@ class _Walk:
         stands, weights = np.where(taken > 0, offer, -1), self.weights[kept]
         alone = [int(w) // int(small.devices[k]) for k, w in enumerate(weights) if not taken[k] and small.devices[k]]
         paid = [self.plain[number] for number, weight in enumerate(self.node_weights) if weight > 0]
+        for own, (count, some) in zip(self.jobs({}), self.parts):
+            alone += [own // (count * devices) for devices in sorted({devices for _, devices, _ in some})]
         return replace(
             self,
             elsewhere=sorted({*alone, *paid} - {0})[:ELSEWHERE],
@@ -221,6 +235,14 @@ class _Walk:
             offers_of={task.name: sorted(set(stands[task.first : task.stop].tolist()) - {-1}) for task in tasks},
         )
 
+    def rest(self, nodes: Nodes, prices: Prices) -> int:
+        """What all but the fleets weighs at least: jobs on their own nodes, or at some prices on devices of others."""
+        total = self.others
+        for own, (count, parts) in zip(self.jobs(nodes), self.parts):
+            there = [weight + prices[o] * devices for o, devices, weight in parts if prices[o] != CLOSED]
+            total += min([own, *(count * weight for weight in there)])
+        return total
+
     def close(self) -> None:
         """Close offers of which one shared node alone costs too much, the dearest first."""
         offers = sorted(self._paid(), key=lambda o: (-self.node_weights[o], o))
@@ -230,7 +252,10 @@ class _Walk:
             for offer in offers:
                 if self.plain[offer] == CLOSED:
                     continue
-                if not (self.offer == offer).any() or any(
+                stood_on = (self.offer == offer).any() or any(
+                    part[0] == offer for _, mine in self.parts for part in mine
+                )
+                if not stood_on or any(
                     self._bound(self._with(self.plain, offer, self.levels[offer][place]), {offer: 1}) >= self.upto
                     for place in (0, HALF)
                 ):
@@ -302,7 +327,7 @@ class _Walk:
 
     def _bound(self, prices: Prices, nodes: Mapping[int, int]) -> int:
         """What plans weigh at least at some prices, with at least or, where devices are dearer, just so many nodes."""
-        total = self.rest(nodes)
+        total = self.rest(nodes, prices)
         for offer, count in nodes.items():
             total += (self.node_weights[offer] - self._of_devices(prices, offer)) * count
         keys = {task.name: (task.name, tuple(prices[o] for o in self.offers_of[task.name])) for task in self.tasks}

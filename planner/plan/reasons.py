@@ -347,6 +347,9 @@ def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task
     table = candidates.tables[task.name]
     shapes = row["count"] // row["jobs"]
     site = next(site for site in table.sites if site.offer.id == row["offer"])
+    if "shared" in row:
+        done = format_duration(row["hours"] * 3600)
+        return f"{row['devices_per_shape']} devices of a node that fleets run on too are enough: done in {done}"
     if shapes == 1:
         return f"one {row['shape']} is enough: done in {format_duration(row['hours'] * 3600)}"
     ideal_s, least_devices = single_device(question, site)

@@ -135,7 +135,9 @@ def _binding(row: TrainingAllocation) -> Block:
     items.append("time goes to " + ", ".join(f"{name} {100 * share:.3g} %" for name, share in shares))
     items += [*_deadline_slack(row), *_memory_slack(row)]
     if row["devices_per_shape"] > 1:
-        items.append(f"devices come in shapes of {row['devices_per_shape']}")
+        many = row["devices_per_shape"]
+        part = f"{many} devices of a node that fleets run on too, its own for all of the plan"
+        items.append(part if "shared" in row else f"devices come in shapes of {many}")
     return Items(title="Binding", items=tuple(items))
 
 

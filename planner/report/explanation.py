@@ -299,7 +299,8 @@ def _facts(document: PlanDocument, row: Allocation) -> list[Block]:
         f" Device-hours  {row['device_hours']:,.0f}",
     ]
     if "shared" in row:
-        lines[1] = f" Cost    {words.money(document, row['cost_microusd'])}, by its devices, of nodes that it shares"
+        by = "device-hours" if "jobs" in row else "devices"
+        lines[1] = f" Cost    {words.money(document, row['cost_microusd'])}, by its {by}, of nodes that it shares"
     if row.get("funding") == "reserved":  # its nodes are paid for under contracts, whoever runs on them
         lines = [f" Nodes   {row['count']:,} of {row['reserved_pool']}, paid for under contracts", *lines[2:]]
     return [Lines(lines=tuple(lines if "mfu" in row else [rate_line(row), *lines]))]

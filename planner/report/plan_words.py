@@ -278,7 +278,8 @@ def place_of(row: Placed) -> str:
 def offer_of(row: Rented) -> str:
     """What is rented and where: "h100-sxm-80gb ×8 · prov-a us-east"."""
     model = "" if row["price_model"] in ("on_demand", "owned", "given") else f" · {row['price_model']}"
-    many = f" ×{row['devices_per_shape']}" if row["devices_per_shape"] > 1 else ""
+    part = "shared" in row and "jobs" in row  # of a node, of which the row does not say how many devices it has
+    many = f" ×{row['devices_per_shape']}" if row["devices_per_shape"] > 1 and not part else ""
     return f"{row['device']}{slice_of(row)}{many} · {place_of(row)}{model}"
 
 
@@ -300,10 +301,12 @@ def shared_lines(document: PlanDocument) -> list[str]:
     for nodes in document.get("shared_nodes", []):
         users = ", ".join(f"{user['workload']} {user['devices']:,}" for user in nodes["users"])
         lost = ", ".join(f"{user['lost_with_a_node']:,} of {user['workload']}" for user in nodes["users"])
+        jobs = {one["name"] for one in document["workloads"] if one["kind"] == "training"}
+        what = "replicas or jobs" if any(user["workload"] in jobs for user in nodes["users"]) else "replicas"
         lines += [
             f" Shared  {nodes['count']:,} × {offer_of(nodes)}, {money(document, nodes['cost_microusd'])}"
             f"{_per_horizon(document)}: {nodes['used_devices']:,} of {nodes['devices']:,} devices in use ({users})",
-            f"         the loss of one of them takes up to so many replicas: {lost}",
+            f"         the loss of one of them takes up to so many {what}: {lost}",
         ]
     return lines
 

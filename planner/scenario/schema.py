@@ -150,7 +150,9 @@ class Hardware(Part):
         description="paid for before a job runs on what it rents by the hour: boot and set-up; left out: by provider",
     )
     spot: Spot | None = Field(None, description="how often spot shapes are taken away, and what follows")
-    share_nodes: bool = Field(True, description="whether replicas of several fleets may stand on one node")
+    share_nodes: bool = Field(
+        True, description="whether replicas of several fleets, and jobs beside them, may stand on one node"
+    )
 
     @model_validator(mode="after")
     def _resolve(self, info: ValidationInfo) -> Hardware:

@@ -27,7 +27,7 @@ from tests.tiers import cases, while_time_lasts
 from tests.verified import errors
 from tests.worlds import SEEN, catalog, device, job, offer, scenario, shape
 
-SEEDS = cases(12, 200)
+SEEDS, CALENDARS = cases(12, 200), cases(10, 150)
 CONFIDENCES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95}
 
 
@@ -234,6 +234,87 @@ def least(one: World, *, switching: bool = True) -> int | None:
         and sum(way.most for way, _ in taken) * one.devices <= one.max_devices
     ]
     return min(costs, default=None)
+
+
+def profiles(one: World, name: str, deadline_s: float, period_s: float, periods: int) -> dict[tuple[Way, ...], int]:
+    """The least cost of each way to hold shapes period by period, from the beginning of any of them."""
+    found: dict[tuple[Way, ...], int] = {}
+    nothing = Way(0, 0, 0)
+
+    def keep(cost: int, first: Way, until_s: float, second: Way, held_s: float) -> None:
+        for start in range(periods):
+            if start * period_s + held_s > deadline_s:
+                continue
+            held = []
+            for period in range(periods):
+                low, high = ((period + edge - start) * period_s for edge in (0, 1))
+                before = first if high > 0 and low < until_s * (1 - 1e-12) else nothing
+                after = second if high > until_s * (1 + 1e-12) and low < held_s * (1 - 1e-12) else nothing
+                held.append(
+                    Way(before.spot + after.spot, before.on_demand + after.on_demand, max(before.most, after.most))
+                )
+            found[tuple(held)] = min(cost, found.get(tuple(held), cost))
+
+    every = wholes(one, name)
+    for whole in every:
+        way = Way(whole.nodes * whole.spot, whole.nodes * (not whole.spot), whole.nodes)
+        until_s = longer(one, whole, whole.seconds) * whole.margin
+        keep(rent(one, whole, whole.seconds), way, until_s, nothing, until_s)
+    for first, second in product([w for w in every if w.spot], [w for w in every if not w.spot]):
+        if max(first.batch, second.batch) > 1.1 * min(first.batch, second.batch):
+            continue
+        for hour in range(1, math.ceil(deadline_s / 3600.0)):
+            worked_s = 3600.0 * hour - first.checkpoint_s
+            if not 0 < worked_s / first.seconds < 1:
+                continue
+            rest_s = one.restart_s + (1 - worked_s / first.seconds) * second.seconds
+            sure = surely(one, first, worked_s / first.margin) / first.seconds
+            held_s = 3600.0 * hour + one.restart_s + (1 - sure) * second.seconds * second.margin
+            cost = rent(one, first, 3600.0 * hour) + rent(one, second, rest_s)
+            parts = Way(first.nodes, 0, first.nodes), Way(0, second.nodes, second.nodes)
+            keep(cost, parts[0], 3600.0 * hour, parts[1], held_s)
+    return found
+
+
+def least_in_periods(one: World, period_s: float, periods: int) -> int | None:
+    """What the cheapest plan costs where jobs start with periods and hold what they hold in each; None without one."""
+    jobs = one.asked().training
+    choices = [sorted(profiles(one, job.name, job.deadline_s, period_s, periods).items(), key=lambda way: way[1])
+               for job in jobs]  # fmt: skip
+    best: int | None = None
+    for first, cost in choices[0]:
+        for second, more in choices[1] if len(choices) > 1 else [((Way(0, 0, 0),) * periods, 0)]:
+            if best is not None and cost + more >= best:
+                break
+            held = [Way(*map(sum, zip(*both))) for both in zip(first, second)]
+            if all(h.spot <= one.spot_quota and h.on_demand <= one.on_demand_quota
+                   and h.most * one.devices <= one.max_devices for h in held):  # fmt: skip
+                best = cost + more
+    return best
+
+
+def test_with_a_calendar_each_part_holds_its_own_periods() -> None:
+    """Costs as brute force finds them over every start, every pair and every hour; the plans hold."""
+    wrong, switched, parted = [], 0, 0
+    for seed in while_time_lasts(range(CALENDARS)):
+        one = world(seed)
+        hours, periods = one.asked().training[0].deadline_s / 3600.0, 1 + seed % 5
+        period = math.ceil(hours / periods)
+        periods = math.ceil(hours / period)
+        asked = scenario(one.data["training"], horizon=f"{hours:g} h", periods=f"{period} h",
+                         **{key: value for key, value in one.data.items() if key != "training"})  # fmt: skip
+        plan = api.solve(asked, one.catalog)
+        document = json.loads(plan.to_json())
+        cost, best = document["summary"]["cost_microusd"], least_in_periods(one, 3600.0 * period, periods)
+        switched += any("switch" in row for workload in document["workloads"] for row in workload["allocations"])
+        parted += periods > 1
+        if cost != best and (cost is None or best is None or abs(cost - best) > max(10_000, 1e-6 * best)):
+            wrong.append((seed, document["status"], cost, best))
+        if best is not None and (document["status"] != "optimal" or errors(document, one.catalog)):
+            wrong.append((seed, document["status"], [problem.message for problem in errors(document, one.catalog)]))
+    assert not wrong
+    assert switched >= CALENDARS // 6
+    assert parted >= CALENDARS // 2
 
 
 def test_the_hour_of_the_switch_is_the_best_of_all() -> None:

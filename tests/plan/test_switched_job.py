@@ -19,7 +19,7 @@ from planner.candidates.search import enumerate_candidates
 from planner.candidates.switching import switch_hours
 from planner.candidates.training import TrainingTable
 from planner.catalog.model import Catalog, Provider
-from planner.plan.document import digest_of
+from planner.plan.document import digest_of, resealed
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 from tests.verified import errors, follow_schema
@@ -111,15 +111,52 @@ def test_no_hour_later_is_on_time_and_each_earlier_is_dearer() -> None:
         asked(spot={"interruptions": "0.05 /h", "restart": "60 h"}),  # the restart costs more than spot saves
         asked(spot={"interruptions": "30 /h", "restart": "30 min"}),  # spot never gets anything done
         asked(hardware={"quotas": [{"price_model": "spot", "max_shapes": 0}]}),
-        asked(periods="1 d", horizon="100 h"),  # a calendar
+        asked({"schedule": "elastic"}, periods="1 d", horizon="100 h"),  # it pauses instead
     ],
-    ids=["off", "enough spot", "dear restart", "no spot", "no quota", "calendar"],
+    ids=["off", "enough spot", "dear restart", "no spot", "no quota", "pauses"],
 )
 def test_a_switch_that_never_pays_or_is_not_asked_for_is_not_offered(changed: Scenario) -> None:
     own = enumerate_candidates(changed, world(), load_model, pruned=False)
     table = own.tables["job0"]
     assert isinstance(table, TrainingTable)
     assert not table.switches
+
+
+def committed(**more: Any) -> Catalog:
+    """The same world, with machines that may be committed to for a year."""
+    known = world()
+    return replace(known, offers=(*known.offers, offer(dollars=0.7, price_model="commitment_1y")), **more)
+
+
+@pytest.mark.parametrize("top", [{}, {"horizon": "100 h"}, {"horizon": "400 h", "periods": "100 h"}])
+def test_with_a_commitment_among_the_choices_jobs_still_change_machines(top: dict[str, Any]) -> None:
+    """It cost twice as much as soon as commitments might be used: "no job changes machines in a calendar"."""
+    alone = solve(asked(**{key: value for key, value in top.items() if key != "periods"}), world()).document
+    choice = {"pricing": ["on_demand", "spot", "commitment_1y"]}
+    plan = solve(asked(hardware=choice, **top), committed()).document
+    assert switched(alone)
+    assert switched(plan)
+    assert plan["status"] == "optimal"
+    assert plan["summary"]["cost_microusd"] == alone["summary"]["cost_microusd"]
+    assert errors(plan, committed()) == []
+    follow_schema(plan)
+    first, second = rows_of(plan)
+    runs = plan["schedule"]["jobs"]
+    assert [one["start_hours"] for one in runs] == [0, first["switch"]["switch_hours"]]
+    assert second["start_hours"] == first["end_hours"]
+
+
+def test_one_that_begins_with_a_later_period_says_so() -> None:
+    """It may start after 30 h, the next period begins after 50."""
+    late = {"tokens": "60B", "start": "30 h", "deadline": "100 h"}
+    plan = solve(asked(late, periods="50 h", horizon="150 h"), world()).document
+    assert errors(plan, world()) == []
+    first, second = rows_of(plan)
+    assert first["switch"]["name"].endswith(", 20 h later")
+    assert (first["start_hours"], second["start_hours"]) == (50, 50 + first["switch"]["switch_hours"])
+    second["start_hours"] += 3
+    second["end_hours"] += 3
+    assert "wrong-start" in {problem.reference for problem in errors(resealed(plan), world())}
 
 
 def test_spot_as_dear_as_on_demand_is_no_place_to_begin() -> None:

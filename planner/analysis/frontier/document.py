@@ -102,7 +102,7 @@ def flat_rows(document: FrontierDocument) -> list[dict[str, object]]:
 def _left_out(scenario: Scenario, over: str) -> list[str]:
     """What a sweep does not look at."""
     mixed = [job.name for job in scenario.training if job.mix_within_job]
-    both = {"spot", "on_demand"} <= set(scenario.hardware.pricing) and not scenario.scheduled
+    both = {"spot", "on_demand"} <= set(scenario.hardware.pricing)
     switching = [job.name for job in scenario.training if job.switch_within_job and both and over == "deadline"]
     left = []
     if mixed:

@@ -7,7 +7,7 @@ from typing import Literal, NotRequired, final
 from typing_extensions import TypedDict
 
 from planner.plan.model.amounts import Count, Microusd, Usd
-from planner.plan.model.rows import Energy, MeasuredError, Memory, Place, Timing
+from planner.plan.model.rows import Energy, MeasuredError, Memory, OnNode, Place, Timing
 
 Role = Literal["whole", "prefill", "decode"]
 
@@ -167,14 +167,6 @@ class OwnMix(TypedDict):
 
     class_mix: NotRequired[Count]
     "number of the fleet's own mix of classes of requests, from 0; left out: all as they come, or one of them alone"
-
-
-class OnNode(TypedDict):
-    """Replicas of a row on one shared node."""
-
-    node: Count
-    "number of the node among the shared ones of its offer, from 0"
-    replicas: Count
 
 
 class OnShared(TypedDict):

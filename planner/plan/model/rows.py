@@ -234,6 +234,14 @@ class Switch(TypedDict):
     "until the job runs again; of the hours of the second part"
 
 
+class OnNode(TypedDict):
+    """Replicas of a row on one shared node, or jobs of one."""
+
+    node: Count
+    "number of the node among the shared ones of its offer, from 0"
+    replicas: Count
+
+
 class MixedRow(Place, Timing):
     """What a row of a training job tells without the catalog; speed and energy are added by who knows it."""
 
@@ -260,6 +268,11 @@ class MixedRow(Place, Timing):
     "only of a row that is one of several groups of a job (mix_within_job)"
     switch: NotRequired[Switch]
     "only of a row that is one of the two parts of a job that changes machines (switch_within_job)"
+    shared: NotRequired[list[OnNode]]
+    (
+        "nodes of fleets that its jobs stand on, each on `devices_per_shape` devices of one; its cost is what it bears "
+        "of all shared nodes of the offer; left out: its nodes are its own"
+    )
 
 
 class SwitchedRow(MixedRow):

@@ -69,7 +69,8 @@ def assumptions_of(candidates: Candidates, workloads: Sequence[Workload], bought
         if shape := of_same_shape(named):
             lines.append(f"{asked.name}: {named} has the shape of {shape}")
         lines += _training(question) if isinstance(question, TrainingQuestion) else _serving(question, workloads, apart)
-    lines += [*_hardware(candidates, workloads), *calendar_assumptions(candidates, bought)]
+    lines += [*_hardware(candidates, workloads), *calendar_assumptions(candidates, bought, workloads)]
+    lines += _beside_fleets(candidates, workloads)
     return list(dict.fromkeys(lines))
 
 
@@ -254,6 +255,21 @@ def _frozen_too_large(candidates: Candidates, name: str) -> Iterator[str]:
             f"{name}: frozen weights are planned on the devices; kept in host memory (cpu_offload of FSDP) they fit "
             "smaller ones, more slowly: that is not modelled"
         )
+
+
+def _beside_fleets(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator[str]:
+    """What is taken for granted of jobs on devices that fleets leave idle, and which were not tried there."""
+    scenario, shared = candidates.scenario, candidates.shared
+    rows = [row for workload in workloads for row in workload["allocations"] if "shared" in row]
+    for workload in workloads:
+        if any("jobs" in row and "shared" in row for row in workload["allocations"]):
+            yield (
+                f"{workload['name']}: its devices of a node that fleets run on too are its own for all of the plan; "
+                "what runs on the others does not slow it"
+            )
+    for job in scenario.training if shared is not None and rows else ():
+        if job.start_s + job.deadline_s > scenario.horizon_s * (1 + 1e-12):
+            yield f"{job.name}: not tried on idle devices of the fleets' nodes: its deadline is beyond the horizon"
 
 
 def _lost_together(workloads: Sequence[Workload]) -> Iterator[str]:

@@ -17,13 +17,14 @@ from planner.estimate.binding import bound_by
 from planner.estimate.software import able, asked_on
 from planner.estimate.utilisation import achieved_mfu
 from planner.optimize.solve import Solution
-from planner.plan.rows.bands import row_band
+from planner.plan.rows.bands import row_band, spread
 from planner.plan.rows.calendar import held_hours, timing_of
 from planner.plan.rows.given import given_rows
 from planner.plan.rows.mixed import mixed_rows, shared_speed
 from planner.plan.rows.place import energy_document, memory_document, place_document, usd
 from planner.plan.rows.run import run_document, split_document
 from planner.plan.rows.serving import serving_rows
+from planner.plan.rows.shared import stands_of
 from planner.plan.rows.switched import Part, part_speed, switched_rows
 from planner.plan.rows.work import busy_s_of, rule_hours, work_document
 
@@ -72,7 +73,9 @@ def _training_rows(
     row, question = int(candidates.rows[column]), candidates.questions[task.name]
     if row in table.switches:
         assert isinstance(question, TrainingQuestion)
-        parts = switched_rows(question, table, table.switches[row], int(solution.units[column]))
+        switch, start_s, site = table.switches[row], question.job.start_s, table.sites[row]
+        timing = timing_of(candidates, solution, task, column, site, start_s, sum(switch.hours)).cells
+        parts = switched_rows(question, table, switch, int(solution.units[column]), timing["start_hours"])
         return [_switched_row(candidates, question, part) for part in parts]
     mixed = table.mixes.get(row)
     if mixed is None:
@@ -112,11 +115,22 @@ def _training(
     hours = float(table.finish_s[row]) / 3600.0
     shapes, devices = int(table.nodes[row]) * jobs, int(table.nodes[row]) * site.shape.devices
     timing = timing_of(candidates, solution, task, column, site, question.job.start_s, hours)
-    cost, terms = timing.cost_microusd, table.time.row(row)
+    stand = stands_of(candidates, solution).get(column) if site.whole_devices is not None else None
+    cost, terms = stand.cost_microusd if stand else timing.cost_microusd, table.time.row(row)
     memory, split = memory_document(table.memory.row(row), site.usable_bytes), split_document(table.layout, row)
     asked = asked_on(question.job, question.arch, {**split}, site.device, site.shape, int(table.nodes[row]))
     figures = {"hours": hours, "cost_usd": usd(cost), "needed_bytes": memory["needed_bytes"]}
-    return {
+    band = row_band(
+        question.row_band(site, int(table.nodes[row]), table.layout, row), question.spec.confidence, figures
+    )
+    energy = energy_document(candidates.catalog, site, shapes, hours)
+    if stand is not None:  # it bears its part of nodes that are there all the time, however long it runs
+        assert candidates.shared is not None
+        node, horizon = candidates.shared.node_at(column), candidates.scenario.horizon_s / 3600.0
+        assert node is not None
+        band["cost_usd"] = spread(None, usd(cost), 1.0)
+        energy = energy_document(candidates.catalog, node, float(stand.shapes), horizon)
+    found: TrainingAllocation = {
         **place_document(site, shapes),
         "jobs": jobs,
         "layout": split,
@@ -135,12 +149,13 @@ def _training(
         "run": run_document(question, site, terms, devices, jobs),
         "step_time_ratio": question.step_time_ratio(site),
         **_speed(candidates, question, site, terms, devices),
-        "error_band": row_band(
-            question.row_band(site, int(table.nodes[row]), table.layout, row), question.spec.confidence, figures
-        ),
+        "error_band": band,
         "device_hours": shapes * site.shape.devices * hours,
-        **energy_document(candidates.catalog, site, shapes, hours),  # type: ignore[typeddict-item]  # no mix
+        **energy,  # type: ignore[typeddict-item]  # no mix
     }
+    if stand is not None:
+        found["shared"] = list(stand.nodes)
+    return found
 
 
 def _speed(

@@ -113,16 +113,17 @@ def _nodes_that_take(candidates: Candidates, row: Row, place: int) -> int:
     switch = table.switches.get(int(candidates.rows[column])) if isinstance(table, TrainingTable) else None
     if switch is None or not isinstance(table, TrainingTable):
         return nodes
-    name = row.name.split("@")[0]
+    name, told = _key(row)
     takes = next((taken for known, label, _, taken in peak_limits(candidates.scenario)
-                  if (known, label) == (name, row.label)), None)  # fmt: skip
+                  if (known, label) == (name, told)), None)  # fmt: skip
     if takes is None:
         return int(row.coefficients[place]) if name.startswith(CAP) else nodes
     parts = [
         ColumnFacts(task=0, site=site, nodes=count, cost_microusd=0, carbon_mg=0)
         for site, count in switch.rented(table)
     ]
-    return max((takes(part), part.nodes) for part in parts)[1]
+    held = [(takes(part), part.nodes) for part in parts]  # with a calendar one part alone may be there
+    return max(part for part in held if part[0] <= row.coefficients[place])[1]
 
 
 def _key(row: Row) -> Key:

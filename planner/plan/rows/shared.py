@@ -1,6 +1,7 @@
-"""Nodes that replicas of several fleets share, as a plan tells of them: who stands where, and who bears what.
+"""Nodes that replicas of fleets and jobs share, as a plan tells of them: who stands where, and who bears what.
 
-The cost of the shared nodes of an offer is borne by the devices in use, idle ones with them, in whole micro-dollars.
+The cost of the shared nodes of an offer is borne by the device-hours in use, idle ones with them, in whole
+micro-dollars: fleets run all the time, jobs for a while.
 """
 
 from __future__ import annotations
@@ -12,23 +13,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.search import Candidates
+from planner.candidates.training_table import TrainingTable
 from planner.carriers import dataclass
 from planner.optimize.solve import Solution
 from planner.plan.rows.place import place_document, usd
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import SharedNodesRow, SharedUser
-    from planner.plan.model.fleet import OnNode
+    from planner.plan.model.rows import OnNode
     from planner.plan.model.workloads import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
-    """The replicas of one column on shared nodes."""
+    """The replicas of one column on shared nodes, or the jobs of one."""
 
     nodes: tuple[OnNode, ...]  # each with how many of them
     cost_microusd: int  # that they bear
-    shapes: Fraction  # nodes that this amounts to
+    shapes: Fraction  # nodes that this amounts to, all the time
 
 
 def stands_of(candidates: Candidates, solution: Solution) -> dict[int, Stand]:
@@ -46,12 +48,20 @@ def stands_of(candidates: Candidates, solution: Solution) -> dict[int, Stand]:
         devices = [int(shared.devices[k]) for k in used]
         owner = [next(i for i, task in enumerate(program.tasks) if task.first <= k < task.stop) for k in used]
         placed = placed_on(count, size, devices, replicas, owner)
-        taken = [each * number_of for each, number_of in zip(devices, replicas)]
+        hours = [_hours(candidates, program.tasks[one].name, k) for one, k in zip(owner, used)]
+        taken = [each * number_of * run for each, number_of, run in zip(devices, replicas, hours)]
         costs = borne(count * int(program.cost_microusd[node]), taken)
         for k, where, cost, part in zip(used, placed, costs, taken):
             nodes: tuple[OnNode, ...] = tuple({"node": n, "replicas": r} for n, r in sorted(where.items()))
-            stands[k] = Stand(nodes=nodes, cost_microusd=cost, shapes=Fraction(count * part, sum(taken)))
+            stands[k] = Stand(nodes=nodes, cost_microusd=cost, shapes=count * part / sum(taken))
     return stands
+
+
+def _hours(candidates: Candidates, name: str, column: int) -> Fraction:
+    """How long what stands on shared nodes runs.  [h]"""
+    table, row = candidates.tables[name], int(candidates.rows[column])
+    hours = table.finish_s[row] / 3600.0 if isinstance(table, TrainingTable) else candidates.scenario.horizon_s / 3600.0
+    return Fraction(float(hours))
 
 
 def workload_costs(candidates: Candidates, solution: Solution) -> dict[str, int]:
@@ -101,14 +111,14 @@ def placed_on(
     return placed
 
 
-def borne(cost_microusd: int, devices: Sequence[int]) -> list[int]:
-    """A cost shared out in proportion to devices, in whole micro-dollars; what is left over to the first.
+def borne(cost_microusd: int, use: Sequence[int | Fraction]) -> list[int]:
+    """A cost shared out in proportion to what is used, in whole micro-dollars; what is left over to the first.
 
     >>> borne(100, [1, 2])
     [34, 66]
     """
-    total = sum(devices)
-    parts = [cost_microusd * each // total for each in devices]
+    total = sum(use)
+    parts = [int(cost_microusd * each // total) for each in use]
     for place in range(cost_microusd - sum(parts)):
         parts[place] += 1
     return parts

@@ -39,7 +39,9 @@ class Part(NamedTuple):
     row: SwitchedRow
 
 
-def switched_rows(question: TrainingQuestion, table: TrainingTable, switch: Switch, jobs: int) -> list[Part]:
+def switched_rows(
+    question: TrainingQuestion, table: TrainingTable, switch: Switch, jobs: int, start: float
+) -> list[Part]:
     """The cells of both parts; speed and energy are added by who knows the catalog.
 
     Parameters
@@ -52,23 +54,38 @@ def switched_rows(question: TrainingQuestion, table: TrainingTable, switch: Swit
         A row of it that begins on spot and ends on demand.
     jobs
         Identical ones that run so.
+    start
+        When they begin.  [h]
     """
-    return [_part(question, table, switch, jobs, number) for number in PARTS]
+    return [_part(question, table, switch, jobs, number, start) for number in PARTS]
 
 
-def switch_name(table: TrainingTable, switch: Switch) -> str:
-    """What tells one switch of a job from another: "2 × offer-a for 41 h, then 4 × offer-b"."""
+def switch_name(table: TrainingTable, switch: Switch, later: float) -> str:
+    """What tells one switch of a job from another: "2 × offer-a for 41 h, then 4 × offer-b".
+
+    Parameters
+    ----------
+    table
+        Ways of the job.
+    switch
+        A row of it.
+    later
+        Than the job may start.  [h]
+    """
     (one, few), (other, more) = switch.rented(table)
-    return f"{few} × {one.offer.id} for {switch.hours[0]:g} h, then {more} × {other.offer.id}"
+    when = f", {later:g} h later" if later else ""
+    return f"{few} × {one.offer.id} for {switch.hours[0]:g} h, then {more} × {other.offer.id}{when}"
 
 
-def _part(question: TrainingQuestion, table: TrainingTable, switch: Switch, jobs: int, number: int) -> Part:
+def _part(
+    question: TrainingQuestion, table: TrainingTable, switch: Switch, jobs: int, number: int, begin: float
+) -> Part:
     site, nodes = switch.rented(table)[number]
     assert table.late is not None
     of, place = ((table.late, switch.first), (table, switch.second))[number]
     share = (switch.share, 1.0 - switch.share)[number]
     whole, terms = of.time.row(place), part_terms(table, switch)[number]
-    hours, start = switch.hours[number], question.job.start_s / 3600.0 + number * switch.hours[0]
+    hours, start = switch.hours[number], begin + number * switch.hours[0]
     memory, split = memory_document(of.memory.row(place), site.usable_bytes), split_document(of.layout, place)
     cost, devices = switch.cost_microusd[number] * jobs, nodes * site.shape.devices
     row: SwitchedRow = {
@@ -94,7 +111,7 @@ def _part(question: TrainingQuestion, table: TrainingTable, switch: Switch, jobs
         "run": _run(run_document(question, site, whole, devices, jobs), whole, share, hours),
         "step_time_ratio": question.step_time_ratio(site),
         "switch": {
-            "name": switch_name(table, switch),
+            "name": switch_name(table, switch, round(begin - question.job.start_s / 3600.0, 6)),
             "part": number + 1,
             "parts": len(PARTS),
             "share": share,
