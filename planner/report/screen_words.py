@@ -253,7 +253,9 @@ def sure_line(document: PlanDocument, elapsed_s: float | None) -> str:
         sure = f"proven the {best}"
     elif is_proven(document) and status == "optimal" and plain:
         least = words.money(document, plain["cheapest_microusd"])
-        sure = f"plainer than the proven cheapest ({least}), {100 * plain['above']:.2g} % above it"
+        above = 100 * plain["above"]
+        more = "less than 0.01" if above < 0.01 else f"{above:.2g}"
+        sure = f"plainer than the proven cheapest ({least}), {more} % above it"
     else:
         sure = words.proof(document, None)
     days = words.price_days(document)
@@ -411,7 +413,8 @@ def _latency(workload: ServingWorkload) -> str:
         parts.append(f"first token {first}{f', a token {each}' if any(map(serving.goes_on, points)) else ''} (p95)")
     price = workload["fleet"]["usd_per_million_output_tokens_mean"] if workload["fleet"] else None
     if price is not None and not any(row.get("funding") == "reserved" for row in workload["allocations"]):
-        parts.append(f"${price:,.2f} per 1M output tokens")
+        usd, kind = serving.token_price(workload, price)
+        parts.append(f"${usd} per 1M {kind} tokens")
     return " · ".join(parts)
 
 

@@ -17,8 +17,8 @@ from planner.report.band_words import known_from
 from planner.report.plan import render_first
 from planner.report.plan_view import SECTIONS
 from planner.report.screen import MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY
-from planner.report.screen_words import decided, details, hardware
-from planner.report.serving_words import latency_block
+from planner.report.screen_words import decided, details, hardware, sure_line
+from planner.report.serving_words import latency_block, price_lines
 from planner.scenario.load import with_settings
 from planner.units import format_money, parse_money
 from tests.cli.conftest import Run
@@ -308,6 +308,24 @@ def test_a_place_of_data_that_is_misspelt_is_told_where_nothing_fits(run: Run, t
     assert "did you mean owned/rack-1?" in screen
 
 
+def test_data_that_nobody_can_price_to_move_is_told_in_words(run: Run, tmp_path: Path) -> None:
+    """"egress-unknown", as the program calls it, was the first thing that was said."""
+    (tmp_path / "far.yaml").write_text(
+        "schema: plan/v1\nname: far\nhardware: {allow: [h100-sxm-80gb]}\ntraining: [{name: pre,"
+        " model: llama-3.1-8b, tokens: 1B, deadline: 30 days, data: {size: 1 TB, at: cellar/one}}]\n"
+    )
+    screen = run("solve", str(tmp_path / "far.yaml")).out
+    assert "! pre: cost of moving its data there unknown: " in screen
+    assert "egress-unknown" not in screen
+
+
+@pytest.mark.parametrize(("above", "told"), [(5.4e-8, "less than 0.01 %"), (0.0001, "0.01 %"), (0.0123, "1.2 %")])
+def test_how_much_a_plainer_plan_is_dearer_is_told_without_an_exponent(above: float, told: str) -> None:
+    document = plan_named("llama")
+    document["plain"] = {"cheapest_microusd": 1, "above": above, "within": 0.02, "workloads": []}
+    assert f"), {told} above it" in " ".join(sure_line(document, None).split())
+
+
 @pytest.mark.parametrize(
     ("price", "qpm", "said"),
     [
@@ -507,6 +525,21 @@ def test_a_larger_batch_is_advised_where_nobody_chose_one(run: Run, here: Path, 
         plain = json.loads((here / ".plan/big.plan.json").read_text()).get("plain")
         cheapest = plain["cheapest_usd"] if plain else after["cost_usd"]
         assert abs((before - cheapest) - parse_money(said[2].replace(",", "")) / 1e6) <= 1
+
+
+@pytest.mark.parametrize(
+    ("written", "told"), [(1, r"\$0\.0\d+ per 1M input tokens"), (2, r"\$\d+\.\d\d per 1M output tokens")]
+)
+def test_what_only_reads_is_priced_by_what_it_reads(written: int, told: str) -> None:
+    """Embeddings were $3.52, and a ranker $286.67, "per 1M output tokens", of which each request has one."""
+    asked = scenario(
+        [], [fleet(model="qwen3-0.6b", qpm=9000, throughput=None, input_tokens=512, output_tokens=written)],
+        hardware={"allow": ["l4"]},
+    )  # fmt: skip
+    document = api.solve(asked).document
+    assert re.search(told, render_first(document, "table").replace("\n", " "))
+    (line,) = price_lines(document, document["workloads"][0])
+    assert line.startswith(f" $ per 1M {'input' if written == 1 else 'output'} tokens  fleet ")
 
 
 def test_advice_that_there_was_no_time_for_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
