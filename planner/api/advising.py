@@ -113,7 +113,7 @@ def advice(session: Session, document: PlanDocument, *, more: bool = False, most
 
 
 def _changes(session: Session, document: PlanDocument) -> Iterator[_Change]:
-    """What is worth a try: jobs in turn, commitments, prices from memory, what nobody chose, deadlines, spares, sizes."""
+    """What is worth a try: jobs in turn, commitments, prices from memory, defaults, deadlines, spares, sizes."""
     costs = {workload["name"]: workload["cost_microusd"] for workload in document["workloads"]}
     least = LEAST_SHARE * sum(costs.values())
     yield from _in_turn(session, document)
