@@ -309,7 +309,7 @@ def test_a_place_of_data_that_is_misspelt_is_told_where_nothing_fits(run: Run, t
 
 
 def test_data_that_nobody_can_price_to_move_is_told_in_words(run: Run, tmp_path: Path) -> None:
-    """"egress-unknown", as the program calls it, was the first thing that was said."""
+    """ "egress-unknown", as the program calls it, was the first thing that was said."""
     (tmp_path / "far.yaml").write_text(
         "schema: plan/v1\nname: far\nhardware: {allow: [h100-sxm-80gb]}\ntraining: [{name: pre,"
         " model: llama-3.1-8b, tokens: 1B, deadline: 30 days, data: {size: 1 TB, at: cellar/one}}]\n"
