@@ -284,9 +284,17 @@ def hardware(workload: Workload) -> str:
         names = [(_times(count, size), device, after) for (size, device, after, *_), count in counts.items()]
         return more_of([f"{times} {device}{after}" for times, device, after in names])
     amounts: dict[str, list[str]] = {}  # "1 × 8 + 4 H100 SXM 80 GB": a node of its own, devices of shared ones
+    singles = Counter[str]()  # devices that are nodes by themselves
     for row in sorted(rows, key=lambda row: "shared" in row):
-        text = f"{row['devices']:,}" if "shared" in row else _nodes(row)
-        amounts.setdefault(_device_of(row), []).append(text)
+        texts = amounts.setdefault(_device_of(row), [])
+        if "shared" in row:
+            texts.append(f"{row['devices']:,}")
+        elif row["devices_per_shape"] > 1:
+            texts.append(_nodes(row))
+        else:
+            singles[_device_of(row)] += row["count"]
+    for device, count in singles.items():
+        amounts[device].insert(0, f"{count:,}" if amounts[device] else _times(count, 1))
     return more_of([f"{' + '.join(texts)} {device}" for device, texts in amounts.items()])
 
 

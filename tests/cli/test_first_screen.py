@@ -90,6 +90,20 @@ def test_the_decision_counts_machines_of_one_kind_together() -> None:
     assert decided(document) == "Rent 10 nodes of 2 GH200 96 GB for chat."
 
 
+def test_devices_that_are_nodes_by_themselves_are_added_up_beside_shared_ones() -> None:
+    """It was "1 × + 4 + 4 H100, 2 × + 1 × L40S"."""
+    one = {"device": "h100-sxm-80gb", "shape": "a/b", "count": 1, "devices": 1, "devices_per_shape": 1}
+    rows = [
+        {**one, "devices": 4, "devices_per_shape": 8, "shared": [{"node": 0, "replicas": 1}]},
+        one,
+        {**one, "count": 2, "devices": 16, "devices_per_shape": 8},
+        {**one, "device": "l40s", "count": 2, "devices": 2},
+        {**one, "device": "l40s"},
+    ]
+    workload: Any = {"name": "chat", "kind": "serving", "allocations": rows}
+    assert hardware(workload) == "1 + 2 × 8 + 4 H100 SXM 80 GB, 3 × L40S"
+
+
 def test_what_is_owned_is_not_rented() -> None:
     """ "Rent 33 devices at lambda and owned", eight of which were one's own."""
     offers = [offer(f"north/{name}", price) for name, price in (("one", 1.0), ("four", 3.6))]
