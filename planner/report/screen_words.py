@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from planner.plan.model.workloads import Allocation, ServingWorkload, TrainingWorkload, Workload
 
 _FEW = 3
+_SOON_HOURS = 12  # of a run by a deadline in days: 0.04 of a day says little
 _LITTLE = 0.1  # of the cost: so much more for one kind of device is worth a word
 _AXES = {"dp": "data", "tp": "tensor", "pp": "pipeline", "vpp": "virtual stages", "cp": "context", "ep": "expert"}
 _WHOLE = "one device each"  # a layout that splits nothing
@@ -354,9 +355,10 @@ def _trained(workload: TrainingWorkload) -> str:
     if band and "hours" in band and not begun:
         low, high = band["hours"]["p10"], band["hours"]["p90"]
         days, unit = (24, "days") if row["deadline_hours"] >= 48 else (1, "h")
-        asked = words.short(row["deadline_hours"] / days)
-        ends = dict.fromkeys(words.short(end / days) for end in (low, high))  # a share of the peak that was stated: one
-        done = f"{' to '.join(ends)} of {asked} {unit}"
+        asked = f"{words.short(row['deadline_hours'] / days)} {unit}"
+        soon = days > 1 and high < _SOON_HOURS
+        told = [words.short(end if soon else end / days) for end in (low, high)]
+        done = f"{' to '.join(dict.fromkeys(told))}{' h' * soon} of {asked}"  # a share of the peak that was stated: one
     return f"{jobs}done in {done} · {split_in_words(row)}"
 
 

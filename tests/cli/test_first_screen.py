@@ -104,6 +104,17 @@ def test_devices_that_are_nodes_by_themselves_are_added_up_beside_shared_ones() 
     assert hardware(workload) == "1 + 2 × 8 + 4 H100 SXM 80 GB, 3 × L40S"
 
 
+@pytest.mark.parametrize(
+    ("ends", "told"), [((0.96, 1.44), "0.96 to 1.44 h of 10 days"), ((11.0, 12.5), "0.46 to 0.52 of 10 days")]
+)
+def test_a_run_of_an_hour_is_told_in_hours(ends: tuple[float, float], told: str) -> None:
+    """It was "done in 0.04 to 0.06 of 10 days"."""
+    workload = plan_named("llama")["workloads"][0]
+    workload["allocations"][0]["deadline_hours"] = 240.0
+    workload["error_band"]["hours"].update(p10=ends[0], p90=ends[1])
+    assert details(workload)[0].startswith(f"done in {told} · ")
+
+
 def test_what_is_owned_is_not_rented() -> None:
     """ "Rent 33 devices at lambda and owned", eight of which were one's own."""
     offers = [offer(f"north/{name}", price) for name, price in (("one", 1.0), ("four", 3.6))]
