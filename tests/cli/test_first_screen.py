@@ -201,6 +201,22 @@ def test_infeasible_tells_the_cheapest_way_out_first() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("workload", "told"),
+    [
+        ("serving: [{name: one, model: {parameters: 8B}, qpm: 60, input_tokens: 500, output_tokens: 100}]",
+         "! one: only the model's size is known: "),
+        ("training: [{name: one, model: llama-3.1-8b, tokens: 20B, hours: 720, failures: {mtbf_per_device: 1 s}}]",
+         "! one: fails faster than it restarts: "),
+    ],
+)  # fmt: skip
+def test_what_came_furthest_is_why_nothing_works(run: Run, tmp_path: Path, workload: str, told: str) -> None:
+    """That vLLM runs on no V100 was why a model without a shape is served nowhere; a card too small, why all fails."""
+    hardware = "hardware: {allow: [v100-sxm2-16gb, h100-sxm-80gb, h100-nvl-94gb]}"
+    (tmp_path / "why.yaml").write_text(f"schema: plan/v1\nname: why\n{workload}\n{hardware}\n")
+    assert told in run("solve", str(tmp_path / "why.yaml")).out
+
+
 def test_what_else_was_tried_is_said_only_where_something_was() -> None:
     document = plan_named("infeasible")
     facts = document["infeasible"]
