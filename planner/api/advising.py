@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.analysis.why.in_turn import fine_periods_s
-from planner.candidates.offers import OWNED, models_sold
+from planner.candidates.offers import OWNED, models_sold, remembered_offers
 from planner.candidates.program import SHARE
 from planner.errors import InputError
 from planner.estimate.engines import ENGINES, ONE_MACHINE_ENGINES
@@ -113,11 +113,14 @@ def advice(session: Session, document: PlanDocument, *, more: bool = False, most
 
 
 def _changes(session: Session, document: PlanDocument) -> Iterator[_Change]:
-    """What is worth a try: jobs in turn, commitments, what nobody chose, deadlines, spares, sizes of fleets."""
+    """What is worth a try: jobs in turn, commitments, prices from memory, defaults, deadlines, spares, sizes."""
     costs = {workload["name"]: workload["cost_microusd"] for workload in document["workloads"]}
     least = LEAST_SHARE * sum(costs.values())
     yield from _in_turn(session, document)
     yield from _committed(session, document)
+    if "pricing" in session.scenario.hardware.model_fields_set and remembered_offers(session.scenario, session.catalog):
+        words = "terms whose prices are from memory, if their sellers confirm them,"
+        yield _Change(session.solved_s, words, "hardware.allow_recalled=true", wanted=True)
     for fleet in session.scenario.serving:
         if costs.get(fleet.name, 0) >= least and (narrower := _of_8_bits(fleet)):
             words = f"{fleet.name}: weights in {narrower} instead of {fleet.weights}"

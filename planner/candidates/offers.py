@@ -242,6 +242,12 @@ def why_left_out(offer: Offer, hardware: Hardware, catalog: Catalog) -> str:
     return _offer_refusal(offer, hardware, allowed, allow_suspect=True)
 
 
+def remembered_offers(scenario: Scenario, catalog: Catalog) -> list[Offer]:
+    """What a scenario leaves out for nothing but its price, which is from memory (hardware.allow_recalled)."""
+    recalled = [offer for offer in catalog.offers if offer.provenance.status == "recalled"]
+    return [offer for offer in recalled if why_left_out(offer, scenario.hardware, catalog) == "recalled-price"]
+
+
 def _any_matches(device: Device, patterns: Iterable[str]) -> bool:
     return any(device_matches(device, pattern) for pattern in patterns)
 

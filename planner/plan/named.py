@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.candidates.calendar import RESERVED
 from planner.candidates.ledger import Drop
-from planner.candidates.offers import OWNED, Site, owned_key, provider_key
+from planner.candidates.offers import OWNED, Site, owned_key, provider_key, remembered_offers
 from planner.candidates.search import Candidates
 from planner.candidates.sellers import is_seller
 from planner.candidates.serving import ServingTable
@@ -111,6 +111,7 @@ def named_of(
     """
     ways = [way for workload in workloads for way in _ways(candidates, workload)]
     offers = {offer.id: offer for pool in candidates.pools for offer in pool.contracts}
+    remembered = remembered_offers(candidates.scenario, candidates.catalog)
     found: list[Named] = []
     for thing in _things(candidates):
         rows = [(one["name"], row) for one in workloads for row in one["allocations"] if thing.uses(row)]
@@ -134,6 +135,8 @@ def named_of(
         if away and thing.owned is not None:
             kept = f"{', '.join(away)}: {_outlasted(candidates, thing.owned)}"
             text = f"{text}; not for {kept}" if text else f"not used: {kept}"
+        if thing.terms is not None and (more := sum(map(thing.terms, remembered))):
+            text += f"; {more:,} offer{'s' * (more != 1)} more at prices from memory (hardware.allow_recalled)"
         found.append({"place": thing.place, "name": thing.name, "used": bool(rows or held), "text": text})
     return found
 

@@ -38,7 +38,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "usagemetadatacandidatestokencount", "candidatestokencount",
     ),
     "id": ("requestid", "id", "reqid", "callid", "traceid", "uuid", "xrequestid"),
-    "model": ("model", "modelid", "modelname", "modelgroup", "deployment"),
+    "model": ("model", "modelid", "modelname", "modelgroup", "deployment", "requestmodel", "modelpermaslug"),
     "status": ("status", "statuscode", "state", "outcome", "finishstatus"),
     "total": (  # of prompt and answer, where one of them is not told
         "totaltokens", "usagetotaltokens", "tokenstotal", "totaltokencount", "usagemetadatatotaltokencount",

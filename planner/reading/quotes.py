@@ -236,7 +236,8 @@ def _quotes(source: Source, reading: Reading, asked: Asked) -> Iterator[_Quote]:
     for line, row in rows:
         for role, mark in marks.items():
             mark.see(_bare(row.get(role, ""))[0], line)
-    signs, said = signs_of(source, marks, separator)
+    told, said = signs_of(source, {name: marks[f"price {number}"] for number, name in enumerate(columns)}, separator)
+    signs = {f"price {number}": told[name] for number, name in enumerate(columns)}
     if said:
         reading.understood["numbers"] = said
     of_device = [bool(_OF_DEVICE.search(english(name))) or alone for name in columns]

@@ -47,6 +47,7 @@ class Source:
         self.name = str(self.paths[0]) if len(self.paths) == 1 else f"{self.paths[0]} and {len(self.paths) - 1} more"
         self._stdin: BinaryIO | None = None
         self.cut_lines = 0  # lines longer than may be, as far as they were read
+        self.unended = False  # the line that was read last is a file's last, and has no end
 
     @property
     def parts(self) -> tuple[Source, ...]:
@@ -123,7 +124,7 @@ class Source:
     def line_blocks(self) -> Iterator[tuple[str, bytes]]:
         """File and whole lines of it, about a megabyte at a time; the last line of a file always ends."""
         for path in self.paths:
-            rest, first, cutting = b"", True, False
+            rest, first, cutting, self.unended = b"", True, False, False
             for block in _as_utf8(self._blocks_of(path)):
                 block = _unmarked(block) if first else block
                 first = False
@@ -143,6 +144,7 @@ class Source:
                     yield str(path), rest[:LONGEST_LINE] + b"\n"
                     rest, cutting = b"", True
             if rest:
+                self.unended = True
                 yield str(path), rest + b"\n"
 
     def lines(self) -> Iterator[str]:

@@ -429,6 +429,17 @@ def take_line(line: str, steps: Steps, number: int) -> None:
     any(take(line, steps, number) for take in _TAKES)
 
 
+def breaks_off(line: str) -> bool:
+    """Whether a line without an end stops within a figure of a step, of which nobody knows how it went on."""
+    told = []
+    for some in (line, line.rstrip("0123456789.eE+-")):
+        steps = Steps()
+        take_line(some, steps, 0)
+        rates = steps.samples_per_s, steps.tokens_per_s, steps.tflops
+        told.append((steps.lines, steps.seconds, steps.mean_s, steps.micro, *rates))
+    return told[0] != told[1]
+
+
 def plain_text(text: str) -> str:
     """Without colours of a terminal."""
     return _ANSI.sub("", text)

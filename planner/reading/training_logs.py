@@ -24,7 +24,7 @@ from planner.reading.request_log import name_of
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 from planner.reading.times import epoch_unit_s, iso_seconds
-from planner.reading.training_lines import MARKS, Steps, plain_text, says_something, take_line
+from planner.reading.training_lines import MARKS, Steps, breaks_off, plain_text, says_something, take_line
 
 
 def recognise_text(source: Source) -> Match:
@@ -62,7 +62,11 @@ def read_text(source: Source, asked: Asked) -> Reading:
                     losses.append(value)
             overflows += "OVERFLOW!" in line
             continue
-        take_line(plain_text(line[:20_000]), steps, number)
+        line = plain_text(line[:20_000])
+        if source.unended and steps.lines and breaks_off(line):
+            reading.skipped.add("the last line, half written", number)
+            continue
+        take_line(line, steps, number)
     steps.settle()
     if not steps.lines:
         raise refused(source, "nothing-taken", f"no step stands in {source.name}",

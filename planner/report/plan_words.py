@@ -69,6 +69,12 @@ REASONS = {
     "unpublished": "only its vendor serves on it, and nothing is published",
     "not-run": "the engine runs no such device or format",
     "no-kernels": "no kernels for 8-bit floats in the engine",
+    "residency": "its data may not go there",
+    "egress-unknown": "cost of moving its data there unknown",
+    "storage-unknown": "cost of keeping its data there unknown",
+    "not-for-training": "no device to train on",
+    "not-for-serving": "no device to serve on",
+    "too-dear": "dearer than any plan may be",
 }
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from planner.plan.model.workloads import Allocation, ServingWorkload, TrainingWorkload, Workload
 
 _FEW = 3
+_SOON_HOURS = 12  # of a run by a deadline in days: 0.04 of a day says little
 _LITTLE = 0.1  # of the cost: so much more for one kind of device is worth a word
 _AXES = {"dp": "data", "tp": "tensor", "pp": "pipeline", "vpp": "virtual stages", "cp": "context", "ep": "expert"}
 _WHOLE = "one device each"  # a layout that splits nothing
@@ -253,7 +254,9 @@ def sure_line(document: PlanDocument, elapsed_s: float | None) -> str:
         sure = f"proven the {best}"
     elif is_proven(document) and status == "optimal" and plain:
         least = words.money(document, plain["cheapest_microusd"])
-        sure = f"plainer than the proven cheapest ({least}), {100 * plain['above']:.2g} % above it"
+        above = 100 * plain["above"]
+        more = "less than 0.01" if above < 0.01 else f"{above:.2g}"
+        sure = f"plainer than the proven cheapest ({least}), {more} % above it"
     else:
         sure = words.proof(document, None)
     days = words.price_days(document)
@@ -282,9 +285,17 @@ def hardware(workload: Workload) -> str:
         names = [(_times(count, size), device, after) for (size, device, after, *_), count in counts.items()]
         return more_of([f"{times} {device}{after}" for times, device, after in names])
     amounts: dict[str, list[str]] = {}  # "1 × 8 + 4 H100 SXM 80 GB": a node of its own, devices of shared ones
+    singles = Counter[str]()  # devices that are nodes by themselves
     for row in sorted(rows, key=lambda row: "shared" in row):
-        text = f"{row['devices']:,}" if "shared" in row else _nodes(row)
-        amounts.setdefault(_device_of(row), []).append(text)
+        texts = amounts.setdefault(_device_of(row), [])
+        if "shared" in row:
+            texts.append(f"{row['devices']:,}")
+        elif row["devices_per_shape"] > 1:
+            texts.append(_nodes(row))
+        else:
+            singles[_device_of(row)] += row["count"]
+    for device, count in singles.items():
+        amounts[device].insert(0, f"{count:,}" if amounts[device] else _times(count, 1))
     return more_of([f"{' + '.join(texts)} {device}" for device, texts in amounts.items()])
 
 
@@ -344,9 +355,10 @@ def _trained(workload: TrainingWorkload) -> str:
     if band and "hours" in band and not begun:
         low, high = band["hours"]["p10"], band["hours"]["p90"]
         days, unit = (24, "days") if row["deadline_hours"] >= 48 else (1, "h")
-        asked = words.short(row["deadline_hours"] / days)
-        ends = dict.fromkeys(words.short(end / days) for end in (low, high))  # a share of the peak that was stated: one
-        done = f"{' to '.join(ends)} of {asked} {unit}"
+        asked = f"{words.short(row['deadline_hours'] / days)} {unit}"
+        soon = days > 1 and high < _SOON_HOURS
+        told = [words.short(end if soon else end / days) for end in (low, high)]
+        done = f"{' to '.join(dict.fromkeys(told))}{' h' * soon} of {asked}"  # a share of the peak that was stated: one
     return f"{jobs}done in {done} · {split_in_words(row)}"
 
 
@@ -411,7 +423,8 @@ def _latency(workload: ServingWorkload) -> str:
         parts.append(f"first token {first}{f', a token {each}' if any(map(serving.goes_on, points)) else ''} (p95)")
     price = workload["fleet"]["usd_per_million_output_tokens_mean"] if workload["fleet"] else None
     if price is not None and not any(row.get("funding") == "reserved" for row in workload["allocations"]):
-        parts.append(f"${price:,.2f} per 1M output tokens")
+        usd, kind = serving.token_price(workload, price)
+        parts.append(f"${usd} per 1M {kind} tokens")
     return " · ".join(parts)
 
 

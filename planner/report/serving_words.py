@@ -53,6 +53,23 @@ def goes_on(point: Point) -> bool:
     return point["output_tokens"] > 1
 
 
+def token_price(workload: ServingWorkload, usd_per_million_output: float) -> tuple[str, str]:
+    """What a million tokens cost, and which: those that a fleet reads, where it writes just one of each request.
+
+    Parameters
+    ----------
+    workload
+        Says how long prompts and answers are.
+    usd_per_million_output
+        Its cost, shared out over the tokens of answers.
+    """
+    read, written = workload["demand"]["input_tokens"], workload["demand"]["output_tokens"]
+    if not read or not written or written > 1:
+        return f"{usd_per_million_output:,.2f}", "output"
+    usd = usd_per_million_output * written / read
+    return (f"{usd:,.2f}" if usd >= 1 else number(usd, 2)), "input"
+
+
 def latency_block(document: PlanDocument) -> Grid:
     """Each row at the peak that is planned for it: latencies, and what is left of each target."""
     lines = [tuple(line) for workload, row, point in pointed(document) for line in _latency_rows(workload, row, point)]
@@ -160,7 +177,8 @@ def price_lines(document: PlanDocument, workload: ServingWorkload) -> Iterator[s
             f"{units.format_duration(users['think_time_s'])} and are answered in {seconds(users['response_s'])} on "
             f"average: {number(users['requests_per_s'], 4)} requests/s"
         )
-    yield f" $ per 1M output tokens  {workload['name']} {mean:,.2f} at mean load, {full:,.2f} at full load"
+    (at_mean, kind), (at_full, _) = (token_price(workload, each) for each in (mean, full))
+    yield f" $ per 1M {kind} tokens  {workload['name']} {at_mean} at mean load, {at_full} at full load"
     api = fleet["api"]
     if not api:
         return

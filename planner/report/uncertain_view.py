@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.report.blocks import Block, Grid, Items, columns
-from planner.units import format_money
+from planner.units import format_money, format_percent
 
 if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument, Uncertainty
@@ -35,11 +35,15 @@ def _sentences(section: Uncertainty) -> list[str]:
     risk = section["risk"]
     level = risk["level"] if risk else 0.95
     if section["at_risk_usd"] is not None:
-        lines.append(f"the worst {1 - level:.4g} of what may happen costs {_money(section['at_risk_usd'])} on average")
+        worst = f"the worst {format_percent(1 - level)} of what may happen"
+        lines.append(f"{worst} costs {_money(section['at_risk_usd'])} on average")
     if section["perfect_information_usd"] is not None:
         lines.append(f"to know beforehand would be worth {_money(section['perfect_information_usd'])}")
-    if section["stochastic_solution_usd"] is not None:
-        lines.append(f"to have thought of all cases saves {_money(section['stochastic_solution_usd'])} on average")
+    saved = section["stochastic_solution_usd"]
+    if saved is not None and saved >= 0:
+        lines.append(f"to have thought of all cases saves {_money(saved)} on average")
+    elif saved is not None:  # where the bad cases weigh more than their share
+        lines.append(f"to have thought of all cases costs {_money(-saved)} on average, for less in the bad ones (risk)")
     else:
         lines.append("the contracts of the scenario as written would leave some case without a plan")
     return lines

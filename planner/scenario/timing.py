@@ -91,8 +91,9 @@ def _orders(check: _Check) -> Iterator[Problem]:
         for name in job.after or ():
             if name not in jobs or name == job.name:
                 found = True
-                near = closest(name, list(jobs))
-                hint = f"did you mean '{near[0]}'?" if near else "jobs: " + ", ".join(jobs)
+                others = [one for one in jobs if one != job.name]
+                near = closest(name, others)
+                hint = f"did you mean '{near[0]}'?" if near else "other jobs: " + (", ".join(others) or "none")
                 yield check.problem(path, "bad-reference", f"'after' names '{name}', which is no other job", hint)
             elif max(job.count, jobs[name].count) > 1:
                 found = True

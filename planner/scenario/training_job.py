@@ -212,7 +212,7 @@ class TrainingJob(Part):
     )
     schedule: Literal["fixed", "elastic"] = Field(
         "fixed",
-        description="fixed runs through; elastic may pause and change its machines between periods (wants periods)",
+        description="fixed runs through; elastic may pause between periods, on the same machines (wants periods)",
     )
     regions: OneOrMany[Pattern] = Field(
         ("*",), description="where it may run, rented or owned, as hardware.regions: where its data must stay, say"

@@ -17,8 +17,8 @@ from planner.report.band_words import known_from
 from planner.report.plan import render_first
 from planner.report.plan_view import SECTIONS
 from planner.report.screen import MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY
-from planner.report.screen_words import decided, details, hardware
-from planner.report.serving_words import latency_block
+from planner.report.screen_words import decided, details, hardware, sure_line
+from planner.report.serving_words import latency_block, price_lines
 from planner.scenario.load import with_settings
 from planner.units import format_money, parse_money
 from tests.cli.conftest import Run
@@ -88,6 +88,31 @@ def test_the_decision_counts_machines_of_one_kind_together() -> None:
     row = fleet["allocations"][0]
     fleet["allocations"] = [{**row, "count": 2, "devices_per_shape": 2, "level": level} for level in range(5)]
     assert decided(document) == "Rent 10 nodes of 2 GH200 96 GB for chat."
+
+
+def test_devices_that_are_nodes_by_themselves_are_added_up_beside_shared_ones() -> None:
+    """It was "1 × + 4 + 4 H100, 2 × + 1 × L40S"."""
+    one = {"device": "h100-sxm-80gb", "shape": "a/b", "count": 1, "devices": 1, "devices_per_shape": 1}
+    rows = [
+        {**one, "devices": 4, "devices_per_shape": 8, "shared": [{"node": 0, "replicas": 1}]},
+        one,
+        {**one, "count": 2, "devices": 16, "devices_per_shape": 8},
+        {**one, "device": "l40s", "count": 2, "devices": 2},
+        {**one, "device": "l40s"},
+    ]
+    workload: Any = {"name": "chat", "kind": "serving", "allocations": rows}
+    assert hardware(workload) == "1 + 2 × 8 + 4 H100 SXM 80 GB, 3 × L40S"
+
+
+@pytest.mark.parametrize(
+    ("ends", "told"), [((0.96, 1.44), "0.96 to 1.44 h of 10 days"), ((11.0, 12.5), "0.46 to 0.52 of 10 days")]
+)
+def test_a_run_of_an_hour_is_told_in_hours(ends: tuple[float, float], told: str) -> None:
+    """It was "done in 0.04 to 0.06 of 10 days"."""
+    workload = plan_named("llama")["workloads"][0]
+    workload["allocations"][0]["deadline_hours"] = 240.0
+    workload["error_band"]["hours"].update(p10=ends[0], p90=ends[1])
+    assert details(workload)[0].startswith(f"done in {told} · ")
 
 
 def test_what_is_owned_is_not_rented() -> None:
@@ -174,6 +199,22 @@ def test_infeasible_tells_the_cheapest_way_out_first() -> None:
     assert text.index("plan solve infeasible --set" if "solve infeasible" in text else "--set") < text.index(
         "cannot hold"
     )
+
+
+@pytest.mark.parametrize(
+    ("workload", "told"),
+    [
+        ("serving: [{name: one, model: {parameters: 8B}, qpm: 60, input_tokens: 500, output_tokens: 100}]",
+         "! one: only the model's size is known: "),
+        ("training: [{name: one, model: llama-3.1-8b, tokens: 20B, hours: 720, failures: {mtbf_per_device: 1 s}}]",
+         "! one: fails faster than it restarts: "),
+    ],
+)  # fmt: skip
+def test_what_came_furthest_is_why_nothing_works(run: Run, tmp_path: Path, workload: str, told: str) -> None:
+    """That vLLM runs on no V100 was why a model without a shape is served nowhere; a card too small, why all fails."""
+    hardware = "hardware: {allow: [v100-sxm2-16gb, h100-sxm-80gb, h100-nvl-94gb]}"
+    (tmp_path / "why.yaml").write_text(f"schema: plan/v1\nname: why\n{workload}\n{hardware}\n")
+    assert told in run("solve", str(tmp_path / "why.yaml")).out
 
 
 def test_what_else_was_tried_is_said_only_where_something_was() -> None:
@@ -306,6 +347,24 @@ def test_a_place_of_data_that_is_misspelt_is_told_where_nothing_fits(run: Run, t
     screen = " ".join(run("solve", str(tmp_path / "rack.yaml")).out.split())
     assert "! pre: no machine of the catalog stands at owned/rack-2" in screen
     assert "did you mean owned/rack-1?" in screen
+
+
+def test_data_that_nobody_can_price_to_move_is_told_in_words(run: Run, tmp_path: Path) -> None:
+    """ "egress-unknown", as the program calls it, was the first thing that was said."""
+    (tmp_path / "far.yaml").write_text(
+        "schema: plan/v1\nname: far\nhardware: {allow: [h100-sxm-80gb]}\ntraining: [{name: pre,"
+        " model: llama-3.1-8b, tokens: 1B, deadline: 30 days, data: {size: 1 TB, at: cellar/one}}]\n"
+    )
+    screen = run("solve", str(tmp_path / "far.yaml")).out
+    assert "! pre: cost of moving its data there unknown: " in screen
+    assert "egress-unknown" not in screen
+
+
+@pytest.mark.parametrize(("above", "told"), [(5.4e-8, "less than 0.01 %"), (0.0001, "0.01 %"), (0.0123, "1.2 %")])
+def test_how_much_a_plainer_plan_is_dearer_is_told_without_an_exponent(above: float, told: str) -> None:
+    document = plan_named("llama")
+    document["plain"] = {"cheapest_microusd": 1, "above": above, "within": 0.02, "workloads": []}
+    assert f"), {told} above it" in " ".join(sure_line(document, None).split())
 
 
 @pytest.mark.parametrize(
@@ -507,6 +566,21 @@ def test_a_larger_batch_is_advised_where_nobody_chose_one(run: Run, here: Path, 
         plain = json.loads((here / ".plan/big.plan.json").read_text()).get("plain")
         cheapest = plain["cheapest_usd"] if plain else after["cost_usd"]
         assert abs((before - cheapest) - parse_money(said[2].replace(",", "")) / 1e6) <= 1
+
+
+@pytest.mark.parametrize(
+    ("written", "told"), [(1, r"\$0\.0\d+ per 1M input tokens"), (2, r"\$\d+\.\d\d per 1M output tokens")]
+)
+def test_what_only_reads_is_priced_by_what_it_reads(written: int, told: str) -> None:
+    """Embeddings were $3.52, and a ranker $286.67, "per 1M output tokens", of which each request has one."""
+    asked = scenario(
+        [], [fleet(model="qwen3-0.6b", qpm=9000, throughput=None, input_tokens=512, output_tokens=written)],
+        hardware={"allow": ["l4"]},
+    )  # fmt: skip
+    document = api.solve(asked).document
+    assert re.search(told, render_first(document, "table").replace("\n", " "))
+    (line,) = price_lines(document, document["workloads"][0])
+    assert line.startswith(f" $ per 1M {'input' if written == 1 else 'output'} tokens  fleet ")
 
 
 def test_advice_that_there_was_no_time_for_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

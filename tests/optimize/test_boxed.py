@@ -239,6 +239,14 @@ def test_no_plan_is_below_a_bound_and_lines_alone_prove_the_best() -> None:
     assert reached == plain > tried / 2 > cases(8, 150)
 
 
+def test_what_stands_on_a_shared_node_for_nothing_is_no_price_of_what_it_does_not_take() -> None:
+    """0 / 0: the floor of such a fleet was not a number, so that its device was told to have no plan at all."""
+    fleet = Task(name="fleet", kind="serving", first=0, stop=2, demand_micro_per_s=(8, 6))
+    two = program([fleet], cost=[0, 10], capacity_micro_per_s=[[4, 0], [1, 1]], replicas=np.ones(2))
+    assert _floor(two, np.ones(2, dtype=bool)) == 59  # 6 of the second kind, at 10 each, less what rounding takes
+    assert _floor(two, np.array([True, False])) is None
+
+
 def test_the_best_of_all_bounds_is_kept_where_searches_are_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search with the last line ends early, with less than the one before."""
     bounds: list[int] = []

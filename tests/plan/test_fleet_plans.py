@@ -171,6 +171,25 @@ def test_a_mix_that_nothing_carries_is_not_called_infeasible(world: Catalog, mon
     assert any("no routing was found" in line for line in document["warnings"])
 
 
+@pytest.mark.parametrize(
+    ("devices", "limits", "qpm", "sellers"),
+    [
+        ("l4", {"providers": "gcp", "regions": ["us-central1", "us-east4"]}, 300, ""),
+        ("h100-sxm-80gb", {"providers": ["lambda", "nebius"]}, 2500, "limits.max_providers: 1 with "),
+    ],
+)
+def test_a_fleet_at_several_places_is_told_what_keeps_it_in_one(
+    devices: str, limits: dict[str, Any], qpm: int, sellers: str, world: Catalog
+) -> None:
+    """One seller has several regions: "limits.max_providers: 1" was told there, which the plan held to already."""
+    quotas = [{"region": name, "max_devices": 8} for name in ("us-central1", "us-east4")]
+    quotas += [{"provider": name, "max_devices": 4} for name in ("lambda", "nebius")]
+    document = solved(fleet(qpm=qpm, hardware={"allow": devices, "quotas": quotas, **limits}), world)
+    dearest = max(rows(document), key=lambda row: row["cost_microusd"])
+    (told,) = (line for line in document["warnings"] if "runs at 2 places (" in line)
+    assert told.endswith(f"; {sellers}--set serving.chat.regions={dearest['region']} keeps it in one")
+
+
 # ---- pools
 
 

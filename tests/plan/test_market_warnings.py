@@ -216,3 +216,12 @@ def test_discounts_that_change_no_price_are_told(discounts: list[dict[str, str]]
         told
     )
     assert len(found) == len(told)
+
+
+def test_a_share_of_the_peak_on_a_device_that_may_not_be_used_is_told() -> None:
+    """It was measured, written down, and lost without a word."""
+    shares = {"plain": "40 %", "other": "40 %"}
+    known = catalog([device(), device("other")], [shape(), shape("south/one", "other")])
+    asked = scenario([job("t", mfu=shares)], hardware={"allow": ["plain"]})
+    told = [line for line in api.solve(asked, known).document["warnings"] if "changes nothing" in line]
+    assert told == ["training.t.mfu of other changes nothing: no such device may be used"]

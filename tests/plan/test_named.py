@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from planner import api
+from planner.api.advising import advice
 from planner.catalog.load import load_catalog
 from planner.errors import InputError
 from planner.plan.document import resealed
@@ -485,6 +487,28 @@ def test_terms_that_a_scenario_names_are_used_or_told_why_not() -> None:
         found = line_of(forged, "hardware.pricing[1]")
         found["used"] = not found["used"]
         assert "wrong-named" in {problem.reference for problem in api.verify(resealed(forged), own)}
+
+
+def test_terms_whose_prices_are_from_memory_are_told_with_what_they_would_save() -> None:
+    """A year at half the price was "no plan with it that costs less was found", while a dear one was looked at."""
+    year = replace(offer("north/one", 0.5), id="north:year", price_model="commitment_1y")
+    remembered = replace(year, provenance=replace(year.provenance, status="recalled"))
+    dear = replace(year, id="north:dear", price_microusd_per_hour=2_000_000)
+    own = catalog([device()], [shape("north/one")], [offer("north/one", 1.0), remembered, dear])
+    asked = scenario([], [fleet()], horizon="12 months", hardware={"pricing": ["on_demand", "commitment_1y"]})
+    session = api.Session(asked, own)
+    document = session.solve().document
+    assert line_of(document, "hardware.pricing[1]")["text"] == (
+        "not used: no plan with it that costs less was found (from $17,520 a shape for 12 months); "
+        "1 offer more at prices from memory (hardware.allow_recalled)"
+    )
+    words = "terms whose prices are from memory, if their sellers confirm them, would save $4,380 (50 %)"
+    assert (words, "hardware.allow_recalled=true") in advice(session, document, more=True).found
+    assert api.verify(document, own) == []
+    seen = api.Session(asked.with_("hardware.allow_recalled=true"), own)
+    document = seen.solve().document
+    assert line_of(document, "hardware.pricing[1]")["text"].startswith("used: 1 × north/one from ")
+    assert "from memory" not in json.dumps([document["named"], advice(seen, document, more=True).found])
 
 
 def test_contracts_of_ones_own_are_used_or_told_why_not() -> None:

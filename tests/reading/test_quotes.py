@@ -162,3 +162,11 @@ def test_odd_answers_are_refused_in_words(odd: object, tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError):
             told(tmp_path, whole)
+
+
+def test_prices_that_contradict_each_other_are_told_by_their_column(tmp_path: Path) -> None:
+    """It was "the price 0"."""
+    path = tmp_path / "mine.csv"
+    path.write_text('gpu,provider,price_per_hour\nH100 SXM,foo,2.10\nB200,bar,"3,90"\n')
+    with pytest.raises(InputError, match="the numbers of the price_per_hour contradict each other"):
+        read(Source(path))

@@ -191,6 +191,27 @@ def test_failed_requests_are_counted(tmp_path: Path) -> None:
     assert reading.skipped.reasons == {"its status says that it failed": (1, 4)}
 
 
+@pytest.mark.parametrize("column", ["request_model", "model_permaslug"])
+def test_the_model_of_a_gateways_export_is_the_fleets(column: str, tmp_path: Path) -> None:
+    """Helicone's and OpenRouter's names of that column were not known, and llama-3.1-8b stood in the scenario."""
+    rows = [f"2026-11-01 10:00:{n:02d},qwen3-32b,{500 + n},64" for n in range(30)]
+    text = f"created_at,{column},prompt_tokens,completion_tokens\n" + "\n".join(rows) + "\n"
+    reading = told(tmp_path, text)
+    assert reading.understood["model"].startswith("qwen3-32b, as the file names it")
+
+
+def test_half_of_the_times_in_another_unit_are_told(tmp_path: Path) -> None:
+    """The middle of seconds and milliseconds is near neither: all were left out, which was an error of ours."""
+    rows = [
+        {"ts": (1_790_000_000 + 7 * n) * (1 if n % 2 else 1000), "prompt_tokens": 100, "completion_tokens": 20}
+        for n in range(200)
+    ]
+    reading = told(tmp_path, "\n".join(map(json.dumps, rows)), name="a.jsonl")
+    assert reading.taken == 100
+    assert reading.skipped.reasons == {"its time is more than a year from the others, or in another unit": (100, 1)}
+    assert reading.understood["time"].startswith("ts, s: ")
+
+
 def test_the_half_line_of_a_running_log_is_left_for_later(tmp_path: Path) -> None:
     reading = told(tmp_path, mooncake(requests(50))[:-30], name="a.jsonl")
     assert reading.skipped.reasons == {"the last line, half written": (1, 50)}

@@ -86,3 +86,11 @@ def test_dates_of_owned_machines_miss_all_that_they_want_at_once() -> None:
     with pytest.raises(InputError) as caught:
         scenario([job()], hardware={"owned": [owned]})
     assert [problem.hint for problem in caught.value.problems] == ["add begin: 2026-12-01", "add periods: 1 week"]
+
+
+def test_a_job_that_waits_for_itself_is_told_the_others() -> None:
+    """It was asked whether it meant itself."""
+    for others, told in (([], "other jobs: none"), ([job("tune")], "did you mean 'tune'?")):
+        with pytest.raises(InputError) as caught:
+            scenario([job("tuna", after="tuna"), *others], periods="1 week")
+        assert caught.value.problems[0].hint == told

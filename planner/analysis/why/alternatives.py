@@ -82,8 +82,9 @@ def _floor(program: Program, mask: NDArray[np.bool_]) -> int | None:
         else:
             buckets = len(task.demand_micro_per_s)
             capacity = program.capacity_micro_per_s[inside, :buckets].astype(np.float64)
-            with np.errstate(divide="ignore"):
-                each = program.cost_microusd[inside, None] / capacity  # of a request of each bucket
+            cost = np.broadcast_to(program.cost_microusd[inside, None], capacity.shape)
+            # Of a request of each bucket; what takes none of them has no price, also where it costs nothing by itself
+            each = np.divide(cost, capacity, out=np.full(capacity.shape, np.inf), where=capacity > 0)
             whole, prefill, decode = (
                 np.where((program.role[inside] == role)[:, None], each, np.inf).min(axis=0) for role in range(3)
             )

@@ -9,6 +9,7 @@ from planner.analysis.why.alternatives import median_cost, same_at_median
 from planner.analysis.why.relaxed import Search
 from planner.analysis.why.repairs import diagnose, infeasible_document
 from planner.analysis.why.widen import FITTED
+from planner.candidates.ledger import STAGES, Drop
 from planner.candidates.search import Candidates
 from planner.deadline import left_s
 from planner.optimize.limited import Asker
@@ -62,10 +63,16 @@ def infeasibility(candidates: Candidates, search: Search, *, ways_out: bool = Tr
     }
 
 
+def _how_far(drop: Drop) -> tuple[bool, bool, int]:
+    """The order of reasons: what fitted is first, counts alone are last (at best, unsplit), offers after layouts."""
+    fitted = drop.reason in FITTED or drop.reason == "failures"
+    return not fitted, drop.what == "counts", -STAGES.index(drop.what)
+
+
 def misses(candidates: Candidates, name: str) -> list[str]:
     """Why each kind of way was dropped, with the one that came nearest; what came furthest before it was is first."""
     drops = [drop for drop in candidates.ledgers[name] if drop.what != "offers" or drop.nearest]
-    drops.sort(key=lambda drop: (drop.reason not in FITTED, drop.what == "counts"))  # counts alone: at best, unsplit
+    drops.sort(key=_how_far)
     lines = [f"{drop.reason}: {drop.nearest}" for drop in drops if drop.nearest]
     offers = [drop for drop in candidates.ledgers[name] if drop.what == "offers"]
     offers.sort(key=lambda drop: -FILTERS.index(drop.reason) if drop.reason in FILTERS else -len(FILTERS))

@@ -13,6 +13,7 @@ from planner.candidates.offers import OWNED, models_sold, owned_key, quota_match
 from planner.candidates.placement import data_sets
 from planner.candidates.search import Candidates
 from planner.candidates.sellers import MARKETPLACE, is_asked
+from planner.catalog.load import find_shape
 from planner.catalog.model import Catalog, Offer
 from planner.catalog.names import device_matches
 from planner.catalog.regions import region_matches
@@ -68,6 +69,7 @@ def market_warnings(candidates: Candidates, workloads: Sequence[Workload], bough
     for offer in filter(is_own_contract, catalog.offers):
         yield from _own_contract(offer, scenario, catalog, used=offer.id in rented.union(bought))
     yield from _idle_discounts(scenario, catalog)
+    yield from _idle_shares(scenario, catalog)
     yield from _data_nowhere(scenario, catalog)
 
 
@@ -77,6 +79,19 @@ def _idle_discounts(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
     for index, elsewhere in idle_discounts(scenario, catalog, usable).items():
         why = "where it fits an earlier one counts" if elsewhere else "nothing that may be used fits it"
         yield f"hardware.discounts[{index}] changes no price: {why}"
+
+
+def _idle_shares(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
+    """Shares of the peak that were measured on devices that may not be used."""
+    shares = [(job.name, pattern) for job in scenario.training for pattern in job.mfu]
+    if not shares:
+        return
+    shapes = {offer.shape for offer in usable_offers(scenario, catalog)}
+    shapes |= {find_shape(catalog, owned.shape).id for owned in scenario.hardware.owned}
+    devices = {catalog.shapes[shape].device for shape in shapes}
+    for name, pattern in shares:
+        if not any(device_matches(catalog.devices[device], pattern) for device in devices):
+            yield f"training.{name}.mfu of {pattern} changes nothing: no such device may be used"
 
 
 def _owned_all_the_same(candidates: Candidates, used: set[str]) -> Iterator[str]:

@@ -197,14 +197,14 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
     if len(pools) > 1:  # where there are several futures, which do not hold them together
         yield (
             f"{fleet.name}: its pools lie in {len(pools)} places ({', '.join(sorted(pools)[:3])}), and the cache of "
-            "each request goes between them: neither its time nor its price is counted; hardware.regions or "
-            "limits.max_providers: 1 keeps them in one"
+            f"each request goes between them: neither its time nor its price is counted; {_in_one(fleet, rows)} keeps "
+            "them in one"
         )
     places = dict.fromkeys(map(_place, rows))
     if len(places) > 1 and fleet.targets_s:
         yield (
             f"{fleet.name} runs at {len(places)} places ({', '.join(list(places)[:3])}): its targets leave out the way "
-            "to the users; limits.max_providers: 1 or hardware.regions keeps it in one"
+            f"to the users; {_in_one(fleet, rows)} keeps it in one"
         )
     for name in dict.fromkeys(row["device"] for row in rows):
         if name in devices and is_experimental(fleet, devices[name]) and question.tier != "measured":
@@ -254,6 +254,13 @@ def _shares_a_machine(row: Allocation) -> bool:
 def _place(row: Allocation) -> str:
     """Provider and region; of machines that are owned at no named place one word."""
     return " ".join(dict.fromkeys((row["provider"], row["region"])))
+
+
+def _in_one(fleet: ServingFleet, rows: Sequence[Allocation]) -> str:
+    """What keeps a fleet at one place: its regions; and, where names of regions are of several sellers, one of them."""
+    largest = max(rows, key=lambda row: (row["region"] != OWNED, row["cost_microusd"], row["devices"]))
+    sellers = "" if len({row["provider"] for row in rows}) == 1 else "limits.max_providers: 1 with "
+    return f"{sellers}--set serving.{fleet.name}.regions={largest['region']}"
 
 
 def _outages(question: ServingQuestion, rows: Sequence[Allocation]) -> Iterator[str]:
