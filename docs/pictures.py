@@ -18,7 +18,7 @@ from typing import Any
 
 from planner import api
 from planner.answers.plan import Plan
-from planner.report.html.page import render_page
+from planner.report.html.pages import render_page
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"

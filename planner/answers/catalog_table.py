@@ -29,17 +29,17 @@ class CatalogTable(Sweep):
         """One row a scenario and catalog, as a pandas DataFrame."""
         import pandas as pd
 
-        from planner.sweeps.catalogs import flat_rows
+        from planner.sweeps.catalogs import flat_comparison
 
-        return pd.DataFrame(flat_rows(self.document))
+        return pd.DataFrame(flat_comparison(self.document))
 
     def __str__(self) -> str:
-        from planner.report.catalog_table import render_catalog_table
+        from planner.report.sweep_view import render_catalog_table
 
         return render_catalog_table(self.document, "table")
 
     def _repr_html_(self) -> str:
-        from planner.report.catalog_table import catalog_table_blocks
         from planner.report.notebook import blocks_html
+        from planner.report.sweep_view import catalog_table_blocks
 
         return blocks_html(catalog_table_blocks(self.document))

@@ -54,7 +54,7 @@ class Comparison(Answer):
         return pandas("to_frame").DataFrame(flat_rows(self.document))
 
     def __str__(self) -> str:
-        from planner.report.compare import render_comparison
+        from planner.report.compare_view import render_comparison
 
         return render_comparison(self.document, "table")
 
@@ -62,7 +62,7 @@ class Comparison(Answer):
         return brief("Comparison", " → ".join(side["name"] for side in self.document["sides"]))
 
     def _repr_html_(self) -> str:
-        from planner.report.compare import comparison_blocks
+        from planner.report.compare_view import comparison_blocks
         from planner.report.notebook import blocks_html
 
         return blocks_html(comparison_blocks(self.document))

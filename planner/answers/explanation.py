@@ -44,7 +44,7 @@ class Explanation(Answer):
         colour
             Of a table: with escape codes for a terminal.
         """
-        from planner.report.explanation import render_explanation
+        from planner.report.explanation_view import render_explanation
 
         return render_explanation(
             self.document,
@@ -63,7 +63,7 @@ class Explanation(Answer):
         return brief("Explanation", self.document["name"], self.workload)
 
     def _repr_html_(self) -> str:
-        from planner.report.explanation import explanation_blocks
+        from planner.report.explanation_view import explanation_blocks
         from planner.report.notebook import blocks_html
 
         asked = explanation_blocks(self.document, workload=self.workload, rejected=self.rejected, answers=self.answers)

@@ -13,7 +13,7 @@ from planner.errors import UsageError
 from planner.files import StrPath, write_text
 
 if TYPE_CHECKING:
-    from planner.report.chart.model import Chart
+    from planner.report.charts import Chart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -24,7 +24,7 @@ class Figure:
 
     def to_svg(self) -> str:
         """The drawing, with its style inside."""
-        from planner.report.chart.alone import svg_alone
+        from planner.report.chart_drawing import svg_alone
 
         return svg_alone(self.charts) + "\n"
 

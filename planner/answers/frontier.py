@@ -43,7 +43,7 @@ class Frontier(Solved):
         UsageError
             There are fewer than two plans.
         """
-        from planner.report.frontier_chart import frontier_chart
+        from planner.report.frontier_view import frontier_chart
 
         chart = frontier_chart(self.document)
         if chart is None:
@@ -51,12 +51,12 @@ class Frontier(Solved):
         return Figure(charts=[chart])
 
     def __str__(self) -> str:
-        from planner.report.frontier import render_frontier
+        from planner.report.frontier_view import render_frontier
 
         return render_frontier(self.document, "table", [])
 
     def _repr_html_(self) -> str:
-        from planner.report.frontier import frontier_blocks
+        from planner.report.frontier_view import frontier_blocks
         from planner.report.notebook import blocks_html
 
         return blocks_html(frontier_blocks(self.document))

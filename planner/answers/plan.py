@@ -262,7 +262,7 @@ class Plan(Solved):
         return pandas("to_frame").DataFrame(list(rows_of(self.document, kind)), columns=list(COLUMNS[kind]))
 
     def __str__(self) -> str:
-        from planner.report.plan import render_plan
+        from planner.report.plan_formats import render_plan
 
         return render_plan(self._to_show(), "table")
 

@@ -26,13 +26,13 @@ class Report(Answer):
 
     def render(self, form: str = "table", *, width: int = 100) -> str:
         """The text as table, md, csv or json."""
-        from planner.report.report import render_report
+        from planner.report.report_view import render_report
 
         return render_report(self.document, form, width=width)
 
     def to_html(self) -> str:
         """One page that works offline."""
-        from planner.report.html.page import render_page
+        from planner.report.html.pages import render_page
 
         return render_page(self.document).text
 
@@ -71,6 +71,6 @@ class Report(Answer):
 
     def _repr_html_(self) -> str:
         from planner.report.notebook import blocks_html
-        from planner.report.report import terminal_blocks
+        from planner.report.report_view import terminal_blocks
 
         return blocks_html(terminal_blocks(self.document))

@@ -34,12 +34,12 @@ class Reserve(Solved):
         return pandas("to_frame").DataFrame(self.break_evens)
 
     def __str__(self) -> str:
-        from planner.report.reserve import render_reserve
+        from planner.report.reserve_view import render_reserve
 
         return render_reserve(self.document, "table")
 
     def _repr_html_(self) -> str:
         from planner.report.notebook import blocks_html
-        from planner.report.reserve import reserve_blocks
+        from planner.report.reserve_view import reserve_blocks
 
         return blocks_html(reserve_blocks(self.document))

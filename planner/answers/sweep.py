@@ -43,12 +43,12 @@ class Sweep(Solved):
         return pandas("to_frame").DataFrame(flat_rows(self.document))
 
     def __str__(self) -> str:
-        from planner.report.sweep import render_sweep
+        from planner.report.sweep_view import render_sweep
 
         return render_sweep(self.document, "table")
 
     def _repr_html_(self) -> str:
         from planner.report.notebook import blocks_html
-        from planner.report.sweep import sweep_blocks
+        from planner.report.sweep_view import sweep_blocks
 
         return blocks_html(sweep_blocks(self.document))

@@ -123,9 +123,9 @@ __all__ = [
 
 def _in_a_notebook(thing: Any) -> str:
     """What a scenario, a catalog or candidates look like there; what draws it is imported when it is looked at."""
-    from planner.report import notebook_inputs
+    from planner.report import notebook
 
-    draw = getattr(notebook_inputs, f"{type(thing).__name__.lower()}_html")
+    draw = getattr(notebook, f"{type(thing).__name__.lower()}_html")
     return str(draw(thing))
 
 

@@ -71,8 +71,8 @@ def report(
     """
     from planner.api.advising import advice, command
     from planner.api.margins import margins as costs_of_margins
-    from planner.report.commands import asking
-    from planner.report.report_document import report_document
+    from planner.report.next_words import asking
+    from planner.report.report_view import report_document
 
     catalog = catalog or catalog_of_plan(document_of(plan))
     document = document_of(plan)

@@ -34,7 +34,7 @@ def training(
     """Fit step-time constants by device family, and measure the error on rows left out."""
     from planner.calibrate.result import calibrate
     from planner.catalog.load import load_catalog
-    from planner.report.calibration import render_calibration
+    from planner.report.calibration_view import render_calibration
     from planner.validate import rows
 
     measured = rows.of_families(rows.read_training_rows(data) if data else rows.shipped_training_rows(), family or ())
@@ -72,7 +72,7 @@ def serving(
     """Fit the constants of serving, and measure errors and bands on campaigns left out."""
     from planner.calibrate.serving import calibrate_serving
     from planner.catalog.load import load_catalog
-    from planner.report.calibration_serving import render_serving_calibration
+    from planner.report.calibration_view import render_serving_calibration
     from planner.validate import rows, serving_rows
     from planner.validate.serving_entries import entries_of
 

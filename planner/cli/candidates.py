@@ -25,7 +25,7 @@ def candidates(
 ) -> None:
     """List the ways to run each workload, with memory, time and cost."""
     from planner.cli.find import load
-    from planner.report.candidates import render_candidates
+    from planner.report.lists import render_candidates
 
     question, catalog = load(
         scenario, settings=settings, case=case, hardware=hardware, prices=prices, price=price, frame=frame

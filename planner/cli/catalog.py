@@ -44,7 +44,7 @@ def list_offers(
 ) -> None:
     """List offers, the most compute for the money first."""
     from planner.cli.find import load_catalog
-    from planner.report import catalog as report
+    from planner.report import catalog_view as report
 
     named: dict[str, Patterns] = {"device": device, "region": region, "provider": provider}
     patterns = {what: tuple(given or ()) for what, given in named.items()}
@@ -129,7 +129,7 @@ def freeze(
     from planner.cli.find import load_catalog
 
     hardware = _one_of(named, hardware)
-    from planner.report.frozen import render_frozen
+    from planner.report.catalog_changes import render_frozen
 
     catalog = load_catalog(hardware, prices=prices, price=price)
     if out == "-":
@@ -270,7 +270,7 @@ def refresh(
     from planner.catalog.importers.terms import ListTerms
     from planner.catalog.load import load_catalog
     from planner.catalog.refresh import read_list, refreshed
-    from planner.report.refreshed import render_refreshed
+    from planner.report.catalog_changes import render_refreshed
     from planner.units import counted
 
     catalog, terms = load_catalog(hardware), ListTerms.of(tuple(rate or ()), tax)
@@ -335,7 +335,7 @@ def _imported(
 
     from planner.catalog.importers.imported import extending_text, merged
     from planner.files import write_text
-    from planner.report.imported import render_imported
+    from planner.report.catalog_changes import render_imported
 
     written = []
     for provider, text in merged(found).items() if into else ():

@@ -101,7 +101,7 @@ def compare(
         solving=solving | {"allow_suspect": allow_suspect},
     )
     if len(scenarios) > 1:
-        from planner.report.catalog_table import render_catalog_table
+        from planner.report.sweep_view import render_catalog_table
 
         asked = {"workers": workers, "journal": journal, "security": security_of_files(tls)}
         table = _table(given, scenarios, sources, scheduler, asked)
@@ -177,7 +177,7 @@ def compared(given: Any, sources: list[str], *, cause: bool) -> Comparison:
 
 
 def _emit(frame: Frame, found: Comparison, output: Form, out: str | None) -> None:
-    from planner.report.compare import render_comparison
+    from planner.report.compare_view import render_comparison
 
     view = frame.view(out) | {"full": frame.verbose > 0}
     frame.emit(render_comparison(found.document, output.value, **view), out)

@@ -54,7 +54,7 @@ def explain(
 ) -> None:
     """Show what stands behind a plan: terms of time and memory, what binds, errors, prices, sources, equations."""
     from planner.cli.find import is_scenario, plan_or_scenario
-    from planner.report.explanation import render_explanation
+    from planner.report.explanation_view import render_explanation
 
     deadline = deadline_of(time_limit)
     own_prices: dict[str, Any] = {"prices": prices, "price": price}

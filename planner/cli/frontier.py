@@ -85,7 +85,7 @@ def frontier(
         )
         from planner import api
     from planner.analysis.frontier.document import flat_rows
-    from planner.report.frontier import render_frontier
+    from planner.report.frontier_view import render_frontier
 
     journal = None if fresh else journal_of(question.name, question.case)
     asked |= {"threads": threads, "seed": seed, "workload": workload, "most": most, "allow_suspect": allow_suspect}

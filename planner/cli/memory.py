@@ -124,7 +124,7 @@ def memory(
     out: options.OutFile = None,
 ) -> None:
     """Memory that a model needs per device, part by part, and what fits on which card."""
-    from planner.report.memory import render_memory
+    from planner.report.memory_view import render_memory
 
     given = {
         key: value for key, value in locals().items() if key in _OWN["train"] | _OWN["serve"] and value is not None

@@ -52,7 +52,7 @@ def read(
     from planner.reading.registry import read as read_source
     from planner.reading.source import Source
     from planner.reading.writing import still_wanted, write_into, write_piece
-    from planner.report.reading import render_reading
+    from planner.report.reading_view import render_reading
     from planner.scenario.fields import safe_name
 
     if name and name != safe_name(name):

@@ -232,7 +232,7 @@ def _write(frame: Frame, report: ReportDocument, form: ReportForm, out: str | No
     elif form is ReportForm.xlsx:
         _write_workbook(frame, report, out or _path_of(report, "xlsx"))
     else:
-        from planner.report.report import render_report
+        from planner.report.report_view import render_report
 
         frame.emit(render_report(report, form.value, **frame.view(out)), out)
 
@@ -247,7 +247,7 @@ def _path_of(report: ReportDocument, suffix: str) -> str:
 
 def _write_page(frame: Frame, report: ReportDocument, path: str) -> None:
     from planner import files
-    from planner.report.html.page import render_page
+    from planner.report.html.pages import render_page
 
     page = render_page(report)
     if path == "-":

@@ -64,7 +64,7 @@ def reserve(
         )
         from planner import api
     from planner.report.escape import file_stem
-    from planner.report.reserve import render_reserve
+    from planner.report.reserve_view import render_reserve
 
     asked |= {"threads": threads, "seed": seed, "allow_suspect": allow_suspect, "otherwise": otherwise}
     if term:
@@ -83,8 +83,8 @@ def reserve(
 def _write(frame: Frame, document: ReserveDocument, form: ReserveForm, path: str) -> None:
     """A page or a workbook, as a file; a page also on stdout."""
     from planner import files
-    from planner.report.reserve_html import render_reserve_page
-    from planner.report.workbook.reserve import reserve_workbook
+    from planner.report.html.pages import render_reserve_page
+    from planner.report.workbook.reserve_sheets import reserve_workbook
 
     if form is ReserveForm.html:
         page = render_reserve_page(document)

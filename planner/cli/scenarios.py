@@ -23,7 +23,7 @@ def scenarios(
 ) -> None:
     """List the scenarios that ship and can be named wherever a scenario is taken, or print one of them."""
     from planner.files import read_bytes
-    from planner.report.scenarios import render_scenarios
+    from planner.report.lists import render_scenarios
     from planner.scenario.shipped import beside, shipped_scenarios, shipped_text
     from planner.yamlfile import MAX_BYTES
 

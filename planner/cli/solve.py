@@ -118,7 +118,7 @@ def _advice(frame: Frame, session: Any, plan: Any) -> list[tuple[str, ...]]:
     """What would save money, with the command, and that more was left untried; Ctrl-C leaves it out."""
     from planner.api.advising import advice, command
     from planner.report.blocks import MORE_ADVICE
-    from planner.report.commands import asking
+    from planner.report.next_words import asking
 
     try:
         with frame.progress("looking for savings"):
@@ -156,7 +156,7 @@ def _show(
     sections: tuple[str, ...],
     beside: dict[str, Any],
 ) -> None:
-    from planner.report.plan import quiet, render_first, render_plan, render_sections
+    from planner.report.plan_formats import quiet, render_first, render_plan, render_sections
 
     view_file = out if output in (Form.csv, Form.md) and out not in (None, "-") else None
     lost = None

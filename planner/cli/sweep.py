@@ -118,7 +118,7 @@ def sweep(
 def _show(frame: Frame, found: Any, output: SweepForm, out: str | None, **shown: Any) -> None:
     if output is SweepForm.parquet:
         from planner import files
-        from planner.report.sweep import parquet_bytes
+        from planner.report.sweep_view import parquet_bytes
 
         assert out is not None
         try:
@@ -129,7 +129,7 @@ def _show(frame: Frame, found: Any, output: SweepForm, out: str | None, **shown:
         files.write_bytes(out, data)
         frame.say(f"wrote {out}")
         return
-    from planner.report.sweep import render_sweep
+    from planner.report.sweep_view import render_sweep
 
     full = frame.verbose > 0
     frame.emit(render_sweep(found.document, output.value, full=full, **shown, **frame.view(out)), out)

@@ -20,7 +20,7 @@ def traffic(
     out: options.OutFile = None,
 ) -> None:
     """Rate, burstiness, lengths, profile and peak of a request trace, and the scenario lines to paste."""
-    from planner.report.traffic import render_traffic
+    from planner.report.reading_view import render_traffic
     from planner.traffic.facts import traffic_document
     from planner.traffic.trace import read_trace
 

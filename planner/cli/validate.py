@@ -48,7 +48,7 @@ def training(
 ) -> None:
     """Predict step time and peak memory of training runs and compare with what was measured."""
     from planner.catalog.load import load_catalog
-    from planner.report.validation import render_validation
+    from planner.report.validation_view import render_validation
     from planner.validate import result, rows, training
 
     table = rows.read_training_table(data) if data else rows.ReadRows(rows=rows.shipped_training_rows())
@@ -80,7 +80,7 @@ def serving(
 ) -> None:
     """Predict latencies, throughput and memory of serving engines and compare with what was measured."""
     from planner.catalog.load import load_catalog
-    from planner.report.validation import render_validation
+    from planner.report.validation_view import render_validation
     from planner.validate import serving, serving_result, serving_rows
     from planner.validate.serving_entries import entries_of
 
@@ -108,7 +108,7 @@ def totals(
 ) -> None:
     """Predict the device hours of whole training runs and compare with published budgets."""
     from planner.catalog.load import load_catalog
-    from planner.report.validation import render_validation
+    from planner.report.validation_view import render_validation
     from planner.validate import rows, totals, totals_result
 
     budgets = rows.read_totals(data) if data else rows.shipped_totals()

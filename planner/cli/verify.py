@@ -60,7 +60,7 @@ def verify(
 
 def words_of(checked: Checked) -> str:
     """What is proven of a plan that holds."""
-    from planner.report.certificate import certificate_words
+    from planner.report.certainty_words import certificate_words
 
     standing = checked.standing
     if not standing.proven or checked.document["status"] == "infeasible":

@@ -11,7 +11,7 @@ from planner.analysis.compare.model import CompareDocument
 from planner.catalog.diff import Change, Cheapest, Difference, Moved
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Items, Lines, columns
-from planner.report.compare import comparison_blocks, render_comparison
+from planner.report.compare_view import comparison_blocks, render_comparison
 from planner.units import format_number
 
 _SHOWN = 40

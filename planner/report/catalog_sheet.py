@@ -15,7 +15,7 @@ from planner.catalog.offers_meant import shapes_named
 from planner.errors import InputError
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Items, Lines, columns
-from planner.report.catalog import dense_16_bit
+from planner.report.catalog_view import dense_16_bit
 from planner.units import counted
 
 YARDSTICKS = ("a100-sxm-80gb", "h100-sxm-80gb")  # what a vendor's claim is held against

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from planner.report.chart.model import Chart
-from planner.report.html.bands import band_figure
-from planner.report.html.calendar import calendar_figure
-from planner.report.html.latency import latency_figure
-from planner.report.html.memory import memory_figure
-from planner.report.html.timeline import timeline_figure
-from planner.report.html.tradeoff import job_figures
+from planner.report.charts import Chart
+from planner.report.html.cost_figures import job_figures
+from planner.report.html.memory_figures import band_figure, memory_figure
+from planner.report.html.time_figures import calendar_figure, latency_figure, timeline_figure
 
 if TYPE_CHECKING:
     from planner.plan.model.frontier import Tradeoff

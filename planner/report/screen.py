@@ -15,12 +15,10 @@ from planner.report import plan_words as words
 from planner.report import screen_words as said
 from planner.report import serving_words as serving
 from planner.report import text
+from planner.report.alternatives_view import others_blocks, uncertain_blocks
 from planner.report.blocks import MORE_ADVICE, Advice, Block, Cards, Lines, Said
-from planner.report.commands import asking, next_steps
-from planner.report.others_view import others_blocks
+from planner.report.next_words import asking, change, cost_then, how, next_steps
 from planner.report.plan_view import plan_title
-from planner.report.uncertain_view import uncertain_blocks
-from planner.report.ways_out import change, cost_then, how
 from planner.units import counted
 
 if TYPE_CHECKING:

@@ -65,7 +65,7 @@ def beside(document: SweepDocument) -> Iterator[Beside]:
         yield Beside(scenario=values[scenario], catalog=values[catalog], point=point, first=held)
 
 
-def flat_rows(document: SweepDocument) -> list[dict[str, object]]:
+def flat_comparison(document: SweepDocument) -> list[dict[str, object]]:
     """One row a scenario and catalog without anything nested."""
     rows: list[dict[str, object]] = []
     for one in beside(document):

@@ -19,7 +19,7 @@ from planner.brief import brief, some
 from planner.errors import InputError, UsageError
 from planner.export import Export
 from planner.plan.document import resealed
-from planner.report.explanation import render_explanation
+from planner.report.explanation_view import render_explanation
 from tests import shipped
 from tests.report.test_notebook_views import HOSTILE, INERT, Page
 from tests.tiers import sampled

@@ -16,11 +16,10 @@ from planner.catalog.check import check_catalog
 from planner.catalog.diff import difference
 from planner.catalog.importers.imported import Imported
 from planner.catalog.model import Catalog, Provenance
-from planner.report import catalog as listing
 from planner.report import catalog_sheet, problems
+from planner.report import catalog_view as listing
+from planner.report.catalog_changes import render_frozen, render_imported
 from planner.report.catalog_diff import render_difference
-from planner.report.frozen import render_frozen
-from planner.report.imported import render_imported
 from tests.hostile_names import hostile_names
 from tests.tiers import sampled
 

@@ -17,7 +17,7 @@ from planner import api
 from planner.api.sweeping import Answering
 from planner.catalog.own_prices import with_device_price
 from planner.errors import InputError, UsageError
-from planner.report.sweep import render_sweep
+from planner.report.sweep_view import render_sweep
 from planner.scenario.load import with_settings
 from planner.sweeps.axes import grid_of
 from planner.sweeps.question import Question, Row, lost, without_plan
