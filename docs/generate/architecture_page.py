@@ -56,7 +56,7 @@ ADDING = (
      "and the place where it acts; a key that does not act is refused",
      ("planner/scenario/training_job.py", "planner/scenario/serving_fleet.py", "planner/scenario/checks.py")),
     ("a term of the step time", "an equation with its source, its place in the sum, its title in a plan",
-     ("planner/equations/step_time.py", "planner/estimate/step.py", "planner/plan/rows/term_sources.py")),
+     ("planner/equations/step_time.py", "planner/estimate/step.py", "planner/plan/rows/crosscheck.py")),
     ("an export format", "a module that writes it, its line in the registry, its word on the command line; what its "
      "program accepts is recorded in `tests/export/recorded`; of a trainer also when it is taken, of an engine what it "
      "allows by default and whether others start it",
@@ -64,7 +64,7 @@ ADDING = (
       "planner/estimate/engines.py", "planner/export/planned_engine.py")),
     ("a cell of a row", "its type, its value, its check: its column in CSV, its class for the verifier and its line of "
      "the trace follow from the type, for those of `Energy`; a line of the text where it is worth one",
-     ("planner/plan/model/rows.py", "planner/plan/rows/place.py", "planner/checks/cells.py")),
+     ("planner/plan/model/rows.py", "planner/plan/rows/row_cells.py", "planner/checks/cells.py")),
 )  # fmt: skip
 
 

@@ -45,8 +45,8 @@ from planner.plan.certificate import (
     prices_alone,
     settled,
 )
+from planner.plan.open_choices import beyond_spot_share
 from planner.plan.proof import SHOWN, digest_of_witness, gap_of, reaches
-from planner.plan.spot_share import beyond_spot_share
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Certificate, Choice, FleetPrices, Prices, RequestPrices, Selection, Witness

@@ -130,7 +130,7 @@ def _in_a_notebook(thing: Any) -> str:
 
 
 def _as_a_table(candidates: Candidates, kind: str | None) -> Any:
-    from planner.plan.rows.candidates import candidates_frame
+    from planner.plan.rows.candidate_rows import candidates_frame
 
     return candidates_frame(candidates, kind)
 

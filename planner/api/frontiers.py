@@ -36,7 +36,7 @@ from planner.sweeps.question import Answered, Question, without_plan
 if TYPE_CHECKING:
     from planner.analysis.frontier.points import Beside, Keep, Known, Points, Sweep
     from planner.optimize.options import SolverOptions
-    from planner.plan.model.frontier import Record, Tradeoff
+    from planner.plan.model.frontier_document import Record, Tradeoff
     from planner.plan.model.plan import PlanDocument
     from planner.sweeps.run import Runner
 

@@ -9,7 +9,7 @@ from planner.api.sessions import Session
 from planner.api.taking import PlanLike, ScenarioLike, document_of, scenario_of
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline
-from planner.plan.asked import currency_of
+from planner.plan.parts import currency_of
 from planner.scenario.load import with_settings
 from planner.units import format_money
 

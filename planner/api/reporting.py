@@ -11,14 +11,13 @@ from planner.api.sessions import Session
 from planner.api.taking import PlanLike, document_of
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline, is_up
-from planner.plan.made_with import catalog_of_plan
-from planner.plan.reading import read_frontier_document
-from planner.plan.stale import question_of, scenario_of
+from planner.plan.documents_read import read_frontier_document
+from planner.plan.made_with import catalog_of_plan, question_of, scenario_of
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from planner.candidates.search import Candidates
-    from planner.plan.model.frontier import FrontierDocument
+    from planner.plan.model.frontier_document import FrontierDocument
     from planner.report.model import ReportDocument, Saving
 
 CHANGES_TRIED = 4  # of a plan, for what would make it cheaper: counted, so that a report is the same on any machine

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from planner.analysis.reserve.model import ASKED_HOURS
-from planner.answers.reserve import Reserve
+from planner.answers.asked import Reserve
 from planner.api.sessions import Session
 from planner.api.taking import ScenarioLike, catalog_of, scenario_of
 from planner.catalog.model import Catalog

@@ -200,7 +200,7 @@ def candidates_table(
     InputError
         The scenario names what the catalog or the presets do not have.
     """
-    from planner.plan.rows.candidates import candidate_rows
+    from planner.plan.rows.candidate_rows import candidate_rows
 
     listed = enumerate_candidates(scenario, catalog, allow_suspect=allow_suspect, every_layout=every)
     return Rows(candidate_rows(listed))

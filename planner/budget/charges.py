@@ -15,11 +15,9 @@ from planner.budget.model import BudgetLine, Commitment, Payment, WorkloadKind
 from planner.candidates.money import significant_hours
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
-from planner.plan.asked import workloads_asked
 from planner.plan.model.bought import Contract
-from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Allocation
-from planner.plan.parts import rows_of
+from planner.plan.model.plan import Allocation, PlanDocument
+from planner.plan.parts import rows_of, workloads_asked
 
 Span = tuple[Fraction, Fraction, int]  # from, until [h] after the plan's begin, units at work
 

@@ -38,9 +38,8 @@ from planner.budget.split import by_time, weighed
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.errors import InputError, PlanError
-from planner.plan.asked import currency_of, report_asked
 from planner.plan.model.plan import PlanDocument
-from planner.plan.parts import rows_of
+from planner.plan.parts import currency_of, report_asked, rows_of
 from planner.scenario.schema import ReportOptions
 from planner.spelling import closest
 from planner.units import format_duration, format_money

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 
 from planner.carriers import dataclass
-from planner.plan.asked import workloads_asked
 from planner.plan.model.plan import PlanDocument
+from planner.plan.parts import workloads_asked
 from planner.scenario.fields import parse_date
 
 MONTH_HOURS = 730  # of a month that is not one of the calendar; the same in every quantity of a scenario

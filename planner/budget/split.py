@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
 
-from planner.plan.rows.pool_use import parts_of
+from planner.plan.rows.pools import parts_of
 
 
 def by_time(cost_microusd: int, hours: Sequence[Fraction]) -> list[int]:

@@ -17,9 +17,8 @@ from planner.checks.findings import TOLERANCE, Finding, cell_findings
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 if TYPE_CHECKING:
-    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.plan import Allocation, PlanDocument
     from planner.plan.model.rows import TrainingAllocation
-    from planner.plan.model.workloads import Allocation
 
 _SHORT = 1e-9  # share of a period that rounding may take
 

@@ -25,8 +25,7 @@ from planner.scenario.terms import COMMITMENT_HOURS, RESERVING
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import Contract, PoolPlace, Schedule, SharedNodesRow, Spend
-    from planner.plan.model.plan import PlanDocument
-    from planner.plan.model.workloads import Allocation
+    from planner.plan.model.plan import Allocation, PlanDocument
 
 ON_DEMAND = "on_demand"
 _SHORT = 1e-9

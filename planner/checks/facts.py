@@ -15,8 +15,8 @@ from planner.scenario.terms import RESERVING
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import PoolPlace
+    from planner.plan.model.plan import Allocation
     from planner.plan.model.rows import Place, TrainingAllocation
-    from planner.plan.model.workloads import Allocation
 
 RESERVED: Final = "reserved"  # price model of rows on nodes of a pool
 

@@ -20,7 +20,7 @@ from planner.scenario.schema import Scenario, ServingFleet
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import FleetFigures, ServingAllocation
-    from planner.plan.model.workloads import Alternative
+    from planner.plan.model.plan import Alternative
 
 MICRO = 1_000_000
 

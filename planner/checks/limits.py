@@ -26,9 +26,8 @@ from planner.units import format_duration
 if TYPE_CHECKING:
     from planner.plan.model.bought import Contract, SharedNodesRow
     from planner.plan.model.others import Limit as LimitRow
-    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.plan import Allocation, PlanDocument
     from planner.plan.model.rows import TrainingAllocation
-    from planner.plan.model.workloads import Allocation
 
 UNKNOWN = 10**18  # more than any limit
 

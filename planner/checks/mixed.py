@@ -35,8 +35,8 @@ from planner.estimate.training_spec import TrainingSpec
 from planner.scenario.schema import Scenario, TrainingJob
 
 if TYPE_CHECKING:
+    from planner.plan.model.plan import UnderWay
     from planner.plan.model.rows import TrainingAllocation, TrainingLayout
-    from planner.plan.model.workloads import UnderWay
 
 MOST_GROUPS = 4
 

@@ -29,9 +29,15 @@ from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Change, Combined, Infeasible, WayOut
-    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.plan import (
+        Allocation,
+        Alternative,
+        PlanDocument,
+        ServingAlternative,
+        TrainingAlternative,
+        Workload,
+    )
     from planner.plan.model.rows import TrainingLayout
-    from planner.plan.model.workloads import Allocation, Alternative, ServingAlternative, TrainingAlternative, Workload
 
 MOST = 8
 _CHOICES = {f"hardware.{name}" for name in ("allow", "regions", "providers", "kinds", "pricing")}

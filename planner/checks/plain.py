@@ -16,8 +16,7 @@ from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Plain, WorkloadInShort
-    from planner.plan.model.plan import PlanDocument
-    from planner.plan.model.workloads import Workload
+    from planner.plan.model.plan import PlanDocument, Workload
 
 WRONG = "wrong-plain"
 

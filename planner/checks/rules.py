@@ -19,8 +19,8 @@ from planner.scenario.schema import ServingFleet, TrainingJob
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import ServingAllocation
+    from planner.plan.model.plan import Workload
     from planner.plan.model.rows import TrainingAllocation
-    from planner.plan.model.workloads import Workload
 
 
 def rule_findings(asked: TrainingJob | ServingFleet, arch: Architecture, stated: Workload) -> Iterator[Finding]:

@@ -16,8 +16,7 @@ from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import Contract
-    from planner.plan.model.plan import Fact, PlanDocument
-    from planner.plan.model.workloads import Allocation, TermSource, Workload
+    from planner.plan.model.plan import Allocation, Fact, PlanDocument, TermSource, Workload
 
 RESERVED = "reserved"
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 HALVINGS = 200
 
 
-class Part(NamedTuple):
+class SwitchedPart(NamedTuple):
     """One row, and the whole run on its machines."""
 
     row: TrainingAllocation
@@ -72,7 +72,7 @@ class SwitchCheck:
     catalog: Catalog
     arch: Architecture
     job: TrainingJob
-    part_of: Callable[[TrainingAllocation, OfferFacts], Part]
+    part_of: Callable[[TrainingAllocation, OfferFacts], SwitchedPart]
 
     def findings(self, rows: Sequence[tuple[TrainingAllocation, OfferFacts]]) -> Iterator[Finding]:
         """Everything wrong with what the rows say together."""
@@ -129,7 +129,7 @@ class SwitchCheck:
             cells = {"name": called, "switch_hours": hours}
             yield from cell_findings("wrong-switch", name, row["switch"], cells)
 
-    def _course(self, first: Part, second: Part) -> _Course | None:
+    def _course(self, first: SwitchedPart, second: SwitchedPart) -> _Course | None:
         """What both parts do, as predicted and at the confidence."""
         spot, until_s = self.scenario.hardware.spot, 3600.0 * first.row["switch"]["switch_hours"]
         if spot is None or first.spec.run is None:
@@ -154,7 +154,7 @@ class SwitchCheck:
             ),
         )
 
-    def _run_of(self, part: Part) -> RunFigures:
+    def _run_of(self, part: SwitchedPart) -> RunFigures:
         """Failures and checkpoints of the whole run on the machines of a part."""
         spot = self.scenario.hardware.spot if part.facts.offer.price_model == "spot" else None
         devices, calibrated = part.per_job * part.facts.shape.devices, part.row["step_time_ratio"] is not None
@@ -163,7 +163,7 @@ class SwitchCheck:
             self.job, self.arch, part.spec, part.facts.shape, part.busy_s, devices, jobs, spot, calibrated=calibrated
         )["run"]
 
-    def _worth(self, first: Part, second: Part, course: _Course) -> Iterator[Finding]:
+    def _worth(self, first: SwitchedPart, second: SwitchedPart, course: _Course) -> Iterator[Finding]:
         """A switch that does not pay is no plan."""
         parts = zip((first, second), course.hours)
         cost = sum(training_cost(part.row, part.facts, part.per_job, hours) for part, hours in parts)
@@ -173,7 +173,7 @@ class SwitchCheck:
 
     def _row(
         self,
-        part: Part,
+        part: SwitchedPart,
         number: int,
         course: _Course,
         whole_s: tuple[float, float],

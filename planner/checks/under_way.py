@@ -16,8 +16,8 @@ from planner.estimate.training import training_memory
 from planner.scenario.schema import Scenario, TrainingJob
 
 if TYPE_CHECKING:
+    from planner.plan.model.plan import UnderWay
     from planner.plan.model.rows import TrainingLayout
-    from planner.plan.model.workloads import UnderWay
 
 STAGES = {"none": 0, "zero-1": 1, "zero-2": 2, "zero-3": 3}
 LEVELS = {"none": 0, "selective": 1, "full": 2}

@@ -47,8 +47,7 @@ from planner.scenario.load import parse_scenario
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
 
 if TYPE_CHECKING:
-    from planner.plan.model.plan import PlanDocument
-    from planner.plan.model.workloads import ServingWorkload
+    from planner.plan.model.plan import PlanDocument, ServingWorkload
 
 MOST_SCENARIOS = 16  # that are kept read
 ModelLoader = Callable[[ModelRef | None], Architecture]

@@ -88,8 +88,8 @@ def _read(
 ) -> PlanDocument:
     """A plan file and the catalog it was made with; what changes the question makes no sense for an answer."""
     from planner.cli.stale import as_proven
+    from planner.plan.documents_read import read_plan
     from planner.plan.made_with import catalog_of_plan
-    from planner.plan.reading import read_plan
 
     if any((*anew, *further.values())):
         hint = "plan explain SCENARIO.yaml --set ..."
@@ -134,7 +134,7 @@ def _asked_again(
     from planner.api.checking import allows_suspect, looked_at, scenario_in
     from planner.api.sessions import Session
     from planner.cli.stale import fresh, told
-    from planner.plan.reading import read_plan
+    from planner.plan.documents_read import read_plan
 
     document = read_plan(plan)
     _, catalog = fresh(frame, document, **given, allow_stale=False)

@@ -19,7 +19,7 @@ from planner.errors import StoppedError
 if TYPE_CHECKING:
     from planner.candidates.search import Candidates
     from planner.catalog.model import Catalog
-    from planner.plan.model.frontier import FrontierDocument
+    from planner.plan.model.frontier_document import FrontierDocument
     from planner.plan.model.plan import PlanDocument
     from planner.report.model import ReportDocument
     from planner.scenario.schema import Scenario
@@ -166,7 +166,7 @@ def _read(
 ) -> tuple[PlanDocument, Scenario | None, Catalog, Candidates | None]:
     """A plan file that still answers its scenario and its catalog, and the ways that its check listed."""
     from planner.api.checking import looked_at
-    from planner.plan.reading import read_plan
+    from planner.plan.documents_read import read_plan
 
     document = read_plan(path)
     scenario, catalog = fresh(frame, document, allow_stale=allow_stale, **given)
@@ -191,7 +191,7 @@ def _frontier(
         return None
     from planner import api
     from planner.cli.frontier import journal_of, range_of
-    from planner.plan.stale import question_of
+    from planner.plan.made_with import question_of
 
     question = question_of(document, scenario)
     if question is None:
@@ -206,8 +206,8 @@ def _frontier(
 
 def _read_frontier(frame: Frame, path: str, document: PlanDocument, allow_stale: bool) -> FrontierDocument:
     from planner.errors import InputError, Place, Problem
-    from planner.plan.reading import read_frontier
-    from planner.plan.stale import changed_keys
+    from planner.plan.documents_read import read_frontier
+    from planner.plan.made_with import changed_keys
 
     found = read_frontier(path)
     if others := [key for key in changed_keys(found["scenario"], document["scenario"]) if not _is_swept(key)]:

@@ -179,7 +179,7 @@ def _plan(given: Given, name: str, source: str) -> Side:
     from planner import api
     from planner.answers import Plan
     from planner.cli.stale import as_proven
-    from planner.plan.reading import read_plan
+    from planner.plan.documents_read import read_plan
 
     document = read_plan(source)
     catalog = _catalog_of_plans(given)

@@ -51,8 +51,7 @@ def fresh(
     InputError
         One of them changed since the plan was made, and nobody allowed for it.
     """
-    from planner.plan.made_with import catalog_of_plan
-    from planner.plan.stale import scenario_of, stale_problems
+    from planner.plan.made_with import catalog_of_plan, scenario_of, stale_problems
 
     scenario = scenario_of(plan)
     catalog = catalog_of_plan(plan, hardware, prices=prices, price=price)

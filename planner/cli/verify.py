@@ -27,7 +27,7 @@ def verify(
     """Check a plan file against its scenario, its catalog and itself, and what of it is proven without any solver."""
     from planner.cli.find import plan_file
     from planner.errors import InputError, NotProvenError
-    from planner.plan.reading import read_plan
+    from planner.plan.documents_read import read_plan
     from planner.report import problems as report
 
     path = plan_file(plan)

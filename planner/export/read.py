@@ -34,8 +34,7 @@ from planner.export.launch import (
 )
 from planner.export.read_fleet import serving_fields
 from planner.export.shared import OnNode, Place, by_node, devices_on_nodes
-from planner.plan.asked import workloads_asked
-from planner.plan.parts import rows_of
+from planner.plan.parts import rows_of, workloads_asked
 from planner.plan.proof import is_proven
 from planner.plan.references import load_model
 from planner.report.escape import file_stem
@@ -44,9 +43,8 @@ from planner.scenario.shipped import folder_of
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import ServingAllocation
-    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.plan import Allocation, PlanDocument, TrainingWorkload, Workload
     from planner.plan.model.rows import TrainingAllocation
-    from planner.plan.model.workloads import Allocation, TrainingWorkload, Workload
 
 
 class Launched(NamedTuple):

@@ -15,8 +15,8 @@ from planner.scenario.schema import ServingFleet
 if TYPE_CHECKING:
     from planner.plan.model.fleet import Bucket as BucketTold
     from planner.plan.model.fleet import ServingAllocation
+    from planner.plan.model.plan import ServingWorkload
     from planner.plan.model.rows import Memory
-    from planner.plan.model.workloads import ServingWorkload
 
 
 class ServingFields(TypedDict):

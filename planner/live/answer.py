@@ -16,11 +16,10 @@ from planner.errors import InputError, PlanError, Problem, UsageError
 from planner.files import read_package_text
 from planner.live.desk import Answer, Desk
 from planner.live.knobs import DENY, Changes, devices_of, groups_of, path_of, settings_of
-from planner.plan.asked import currency_of
-from planner.plan.model.frontier import Tradeoff
+from planner.plan.model.frontier_document import Tradeoff
 from planner.plan.model.others import Infeasible
 from planner.plan.model.plan import PlanDocument
-from planner.plan.parts import limit_name
+from planner.plan.parts import currency_of, limit_name
 from planner.report import chart_drawing, compare_words, screen
 from planner.report import plan_words as words
 from planner.report import screen_words as said

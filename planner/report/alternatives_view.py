@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from planner.plan.asked import workloads_asked
+from planner.plan.parts import workloads_asked
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Items, columns
 from planner.units import format_money

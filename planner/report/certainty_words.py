@@ -13,9 +13,8 @@ from planner.units import format_number as number
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Infeasible
-    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.plan import PlanDocument, Workload
     from planner.plan.model.rows import Spread, TrainingAllocation
-    from planner.plan.model.workloads import Workload
 
 
 _MICRO = 1e6

@@ -16,9 +16,8 @@ from planner.analysis.why.model import Answers
 from planner.plan.model.bought import Contract
 from planner.plan.model.fleet import Point, ServingAllocation
 from planner.plan.model.others import Rejected
-from planner.plan.model.plan import PlanDocument
+from planner.plan.model.plan import Allocation, PlanDocument, ServingWorkload, TermSource, TrainingWorkload, Workload
 from planner.plan.model.rows import TrainingAllocation
-from planner.plan.model.workloads import Allocation, ServingWorkload, TermSource, TrainingWorkload, Workload
 from planner.plan.parts import rows_of
 from planner.report import certainty_words as bands
 from planner.report import csv, json, markdown, text

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from planner import units
 from planner.analysis.why.settings import in_words
-from planner.plan.model.frontier import FrontierDocument, FrontierPoint, SweepTold
+from planner.plan.model.frontier_document import FrontierDocument, FrontierPoint, SweepTold
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Headline, Lines, columns, warned
 from planner.report.charts import Chart, Dot, Panel, Series, chart, linear, steps

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from planner import units
 from planner.candidates.program import SHARE
 from planner.catalog.reading import is_date
-from planner.plan.contained import needs_outside
+from planner.plan.documents_read import needs_outside
 from planner.plan.made_with import outside
 from planner.plan.parts import limit_name
 from planner.report import plan_words as words
@@ -23,7 +23,7 @@ from planner.scenario.shipped import name_here
 from planner.units import format_number as number
 
 if TYPE_CHECKING:
-    from planner.plan.model.frontier import FrontierDocument
+    from planner.plan.model.frontier_document import FrontierDocument
     from planner.plan.model.others import Change, Combined, Infeasible, WayOut
     from planner.plan.model.plan import PlanDocument
 

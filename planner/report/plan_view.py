@@ -20,8 +20,7 @@ from planner.report.schedule_view import schedule_blocks
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Infeasible
-    from planner.plan.model.plan import PlanDocument
-    from planner.plan.model.workloads import Allocation, Workload
+    from planner.plan.model.plan import Allocation, PlanDocument, Workload
 
 SECTIONS = (
     "ways-out",

@@ -11,7 +11,7 @@ from planner.report.html.memory_figures import band_figure, memory_figure
 from planner.report.html.time_figures import calendar_figure, latency_figure, timeline_figure
 
 if TYPE_CHECKING:
-    from planner.plan.model.frontier import Tradeoff
+    from planner.plan.model.frontier_document import Tradeoff
     from planner.plan.model.plan import PlanDocument
 
 DEADLINE = "deadline"

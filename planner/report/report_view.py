@@ -15,7 +15,7 @@ from planner.budget.document import budget_document
 from planner.budget.model import BudgetLine, MarginsCost, MonthRow
 from planner.catalog.model import Catalog
 from planner.errors import Place
-from planner.plan.model.frontier import FrontierDocument, Tradeoff
+from planner.plan.model.frontier_document import FrontierDocument, Tradeoff
 from planner.plan.model.plan import PlanDocument
 from planner.report import csv, json, markdown, text
 from planner.report import plan_words as words

@@ -11,12 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from planner.budget.model import Budget
-from planner.plan.asked import report_asked
 from planner.plan.model.bought import Contract
-from planner.plan.model.plan import PlanDocument
+from planner.plan.model.plan import Allocation, PlanDocument, TermSource, Workload
 from planner.plan.model.rows import Energy
-from planner.plan.model.workloads import Allocation, TermSource, Workload
-from planner.plan.parts import rows_of
+from planner.plan.parts import report_asked, rows_of
 from planner.report import trace_rows as rules
 from planner.report.model import Reported, TraceKind, TraceRow
 from planner.report.trace_rows import Places, asked_at, leaves, ruled, spaced, traced, unit_of, where

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from planner.errors import Place
-from planner.plan.asked import workloads_asked
-from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Workload
+from planner.plan.model.plan import PlanDocument, Workload
+from planner.plan.parts import workloads_asked
 from planner.report.model import TraceKind, TraceRow
 
 COST, SUM, BY_MONTH, SHARED, RESERVE, HOURS, EXPECTED, GIVEN, CARBON, MACHINES, CHOSEN, PROVEN, SOLVED = (

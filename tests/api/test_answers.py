@@ -14,7 +14,7 @@ import pytest
 import planner
 from planner import api
 from planner.answers import Explanation, Plan, Report
-from planner.answers.plan import COLUMNS
+from planner.answers.plan_answer import COLUMNS
 from planner.brief import brief, some
 from planner.errors import InputError, UsageError
 from planner.export import Export

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 import planner
-from planner.answers.figure import Figure
+from planner.answers.shown import Figure
 from planner.errors import UsageError
 from planner.report.plots import PLOTS
 

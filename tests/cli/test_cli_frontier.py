@@ -25,7 +25,7 @@ from tests.cli.conftest import HERE, Run, check_golden, without_price_age
 from tests.verified import follow_schema
 
 if TYPE_CHECKING:
-    from planner.plan.model.frontier import FrontierDocument
+    from planner.plan.model.frontier_document import FrontierDocument
 
 pytestmark = pytest.mark.usefixtures("answered_once")
 

@@ -29,7 +29,7 @@ def test_groups_name_only_commands_that_exist() -> None:
 
 def test_exit_codes_are_those_of_the_code() -> None:
     from planner import errors
-    from planner.plan.exit_codes import EXIT_CODES
+    from planner.answers.shown import EXIT_CODES
 
     kinds = (errors.UsageError, errors.InputError, errors.InfeasibleError, errors.StoppedError, errors.OutputError)
     codes = {kind.exit_code for kind in kinds} | set(EXIT_CODES.values())

@@ -24,7 +24,7 @@ from planner.candidates.shared_nodes import divides
 from planner.catalog.model import Catalog
 from planner.plan import certificate, node_counts
 from planner.plan.document import resealed
-from planner.plan.rows.shared import borne, placed_on
+from planner.plan.rows.pools import borne, placed_on
 from planner.scenario.schema import Scenario
 from tests import frozen, worlds
 from tests.tiers import cases

@@ -12,7 +12,7 @@ from planner.analysis.why.widen import FITTED
 from planner.candidates.search import Candidates
 from planner.deadline import left_s
 from planner.optimize.limited import Asker
-from planner.plan.rows.place import usd
+from planner.plan.rows.row_cells import usd
 from planner.units import counted
 
 if TYPE_CHECKING:

@@ -49,7 +49,7 @@ from planner.estimate.serving_tiers import fleet_engine
 from planner.optimize.limited import Asker
 from planner.optimize.solve import Solution
 from planner.optimize.status import Status
-from planner.plan.rows.place import usd
+from planner.plan.rows.row_cells import usd
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 

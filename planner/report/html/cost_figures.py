@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from planner import units
 from planner.budget.model import AMOUNTS, Budget, MonthRow, What
-from planner.plan.asked import currency_of
-from planner.plan.model.frontier import JobChosen, JobPoint, Tradeoff
+from planner.plan.model.frontier_document import JobChosen, JobPoint, Tradeoff
 from planner.plan.model.plan import PlanDocument
+from planner.plan.parts import currency_of
 from planner.report import plan_words as words
 from planner.report.blocks import Grid, columns
 from planner.report.charts import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner import units
-from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Allocation, Workload
+from planner.plan.model.plan import Allocation, PlanDocument, Workload
 from planner.plan.parts import rows_of
 from planner.report import plan_words as words
 from planner.report.blocks import Column, Grid

@@ -15,8 +15,7 @@ from typing import Any, TypeAlias
 
 from planner.carriers import dataclass
 from planner.files import read_package_text
-from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Workload
+from planner.plan.model.plan import PlanDocument, Workload
 from planner.report import chart_drawing
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Cards, Column, Grid, Headline, Items, Lines, Said, Timeline, columns, is_empty

@@ -14,11 +14,10 @@ from planner import units
 from planner.analysis.reserve.model import ReserveDocument
 from planner.budget.model import Budget
 from planner.carriers import dataclass
-from planner.plan.asked import currency_of
 from planner.plan.model.bought import PoolUseRow
-from planner.plan.model.frontier import FrontierDocument
-from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Alternative, Workload
+from planner.plan.model.frontier_document import FrontierDocument
+from planner.plan.model.plan import Alternative, PlanDocument, Workload
+from planner.plan.parts import currency_of
 from planner.report import budget_view as budgets
 from planner.report import plan_view as view
 from planner.report import plan_words as words

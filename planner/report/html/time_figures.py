@@ -7,9 +7,8 @@ from datetime import datetime, timedelta
 
 from planner.plan.model.bought import ScheduledJob
 from planner.plan.model.fleet import ServingAllocation, Target
-from planner.plan.model.plan import PlanDocument
+from planner.plan.model.plan import PlanDocument, ServingWorkload, TrainingWorkload
 from planner.plan.model.rows import TrainingAllocation
-from planner.plan.model.workloads import ServingWorkload, TrainingWorkload
 from planner.report import certainty_words as bands
 from planner.report import plan_words as words
 from planner.report.blocks import Grid, columns

@@ -13,7 +13,7 @@ from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.estimate.bands import ErrorBand
 from planner.plan.rows.bands import spread, tie
-from planner.plan.rows.place import usd
+from planner.plan.rows.row_cells import usd
 
 Cells = dict[str, Any]  # of a row of a data frame, by _COLUMNS
 _ONLY = {

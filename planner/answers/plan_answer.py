@@ -10,20 +10,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
-from planner.answers.answer import Solved
-from planner.answers.figure import Figure
+from planner.answers.shown import Figure, Solved
 from planner.carriers import dataclass
 from planner.errors import UsageError
 from planner.files import StrPath, write_text
 
 if TYPE_CHECKING:
-    from planner.answers.comparison import Comparison
-    from planner.answers.explanation import Explanation
-    from planner.answers.report import Report
+    from planner.answers.asked import Comparison, Explanation, Report
     from planner.catalog.model import Catalog
     from planner.errors import Problem
     from planner.export import Export
     from planner.plan.model.plan import PlanDocument
+
 
 Kind = Literal["training", "serving"]
 Columns = dict[str, str]  # name -> path in the row
@@ -135,7 +133,7 @@ class Plan(Solved):
         InputError
             The file is no plan.
         """
-        from planner.plan.reading import read_plan
+        from planner.plan.documents_read import read_plan
 
         return cls(document=read_plan(path), read_from=os.fspath(path))
 
@@ -174,7 +172,7 @@ class Plan(Solved):
         asked
             As `planner.api.report` takes them: margins, each, frontier, fiscal_year_start, contingency and others.
         """
-        from planner.answers.report import Report
+        from planner.answers.asked import Report
         from planner.api.reporting import report
 
         return Report(document=report(self, catalog, **asked))

@@ -1,7 +1,8 @@
-"""What the same devices for the same time cost elsewhere: at each large cloud, and on marketplaces that were left out.
+"""What stands beside the cost of rows: capital, power and staff of owned machines, and what others would take.
 
-Nothing is solved again: rows that are rented by the hour are priced anew, at the cheapest offer of the same device on
-the same price model. A plan made for another seller may well be another one.
+Others are each large cloud, and marketplaces that were left out, for the same devices for the same time. Nothing is
+solved again: rows that are rented by the hour are priced anew, at the cheapest offer of the same device on the same
+price model. A plan made for another seller may well be another one.
 """
 
 from __future__ import annotations
@@ -14,17 +15,58 @@ from planner.candidates.money import rental_microusd
 from planner.candidates.offers import allowed_devices, is_suspect
 from planner.candidates.search import Candidates
 from planner.candidates.sellers import MARKETPLACE, is_excluded, is_seller
+from planner.catalog.load import find_shape
 from planner.catalog.model import Catalog, Offer
 from planner.catalog.regions import region_matches
 from planner.estimate.bill import bill_of
 from planner.estimate.market import METERED, is_own_contract
+from planner.estimate.ownership import hourly_of, split_microusd
 from planner.estimate.resolve import inter_node_rate
-from planner.plan.rows.place import usd
+from planner.plan.rows.row_cells import usd
 from planner.scenario.schema import Hardware
 
 if TYPE_CHECKING:
+    from planner.plan.model.bought import OwnedHour
     from planner.plan.model.others import Elsewhere
-    from planner.plan.model.workloads import Allocation, Workload
+    from planner.plan.model.plan import Allocation, Workload
+
+
+def owned_hours(candidates: Candidates, workloads: Sequence[Workload]) -> list[OwnedHour]:
+    """A row for each group of owned machines whose price is given by its parts."""
+    found: list[OwnedHour] = []
+    for index, owned in enumerate(candidates.scenario.hardware.owned):
+        if not owned.has_parts:
+            continue
+        hourly, shape = hourly_of(owned), find_shape(candidates.catalog, owned.shape)
+        mine = f"owned:{index}:{shape.id}"
+        rows = (row for workload in workloads for row in workload["allocations"] if row["offer"] == mine)
+        cost = sum(row["cost_microusd"] for row in rows)
+        capital, power, staff = split_microusd(cost, hourly)
+        found.append(
+            {
+                "place": f"hardware.owned[{index}]",
+                "shape": owned.shape,
+                "offer": mine,
+                "devices_per_shape": shape.devices,
+                "bought_microusd": owned.capital.price_microusd if owned.capital else None,
+                "residual_microusd": owned.capital.residual_microusd if owned.capital else None,
+                "years": owned.capital.years if owned.capital else None,
+                "power_w": owned.power.power_w if owned.power else None,
+                "energy_microusd_per_kwh": owned.power.price_microusd_per_kwh if owned.power else None,
+                "pue": owned.power.pue if owned.power else None,
+                "capital_microusd_per_hour": hourly.capital_microusd,
+                "power_microusd_per_hour": hourly.power_microusd,
+                "staff_microusd_per_hour": hourly.staff_microusd,
+                "price_microusd_per_hour": hourly.price_microusd,
+                "price_usd_per_device_hour": hourly.price_microusd / shape.devices / 1e6,
+                "cost_microusd": cost,
+                "capital_microusd": capital,
+                "power_microusd": power,
+                "staff_microusd": staff,
+            }
+        )
+    return found
+
 
 LARGE_CLOUDS = ("aws", "gcp", "azure")
 MARKETPLACES = "marketplaces"
