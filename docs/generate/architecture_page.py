@@ -49,7 +49,7 @@ ADDING = (
     ("another price model", "its name in the catalog and in scenarios; by the hour: that it is metered, and where it "
      "trains or serves; ahead: how it is bought, and what is due when",
      ("planner/catalog/offers.py", "planner/scenario/terms.py", "planner/estimate/market.py",
-      "planner/candidates/contracts.py", "planner/checks/contracts.py", "planner/budget/charges.py")),
+      "planner/candidates/contracts.py", "planner/checks/purchases.py", "planner/budget/charges.py")),
     ("a flag of all commands", "its option and what it does, and its place in the help",
      ("planner/cli/frame.py", "planner/cli/layout.py")),
     ("a key of a scenario", "a field with its unit and description (the docs page and the JSON Schema are made of it), "

@@ -222,6 +222,6 @@ def case_problems(document: PlanDocument, catalog: Catalog, recall: Recall | Non
     scenario = scenario_in(document)
     if not scenario.uncertainty and document.get("uncertainty") is None:
         return []
-    from planner.checks.uncertain import uncertainty_problems
+    from planner.checks.cases import uncertainty_problems
 
     return uncertainty_problems(document, scenario, lambda plan: _verified(plan, catalog, recall))

@@ -21,11 +21,9 @@ from planner.checks.cells import energy_cells, memory_cells, place_cells, speed_
 from planner.checks.facts import RESERVED, OfferFacts, facts_of_row, jobs_of
 from planner.checks.findings import Finding, Memo, cell_findings
 from planner.checks.layout import training_layout_findings
-from planner.checks.mixed import MixCheck
-from planner.checks.run import RUN_TERMS, run_findings
+from planner.checks.parted import MixCheck, SwitchCheck, SwitchedPart
+from planner.checks.run import RUN_TERMS, layout_of, ratio_on, run_findings
 from planner.checks.serving import serving_findings
-from planner.checks.switched import SwitchCheck, SwitchedPart
-from planner.checks.under_way import layout_of, ratio_on
 from planner.estimate.bill import billed_hours
 from planner.estimate.frameworks import runs_on
 from planner.estimate.layout import Layout

@@ -13,9 +13,8 @@ from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Offer
 from planner.catalog.names import provider_matches
 from planner.catalog.regions import region_matches
-from planner.checks.calendar import grid_of, held_by
+from planner.checks.calendar import grid_of, held_by, owned_nodes, owned_window_s
 from planner.checks.cells import energy_cells
-from planner.checks.dates import owned_nodes, owned_window_s
 from planner.checks.facts import OfferFacts, facts_of_row, jobs_of
 from planner.checks.findings import Finding, cell_findings
 from planner.estimate.market import METERED, OWN_CONTRACT, cap_name

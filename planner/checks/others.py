@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from planner.catalog.load import device_matches, find_shape
 from planner.catalog.model import Band, Catalog
 from planner.checks.allocation import AllocationCheck, in_its_regions
-from planner.checks.exact import exact_cost, exact_rental
-from planner.checks.facts import OfferFacts, facts_of_offer, facts_of_row
+from planner.checks.facts import OfferFacts, exact_cost, exact_rental, facts_of_offer, facts_of_row
 from planner.checks.findings import Finding, cell_findings, proven_microusd
 from planner.checks.layout import serving_layout_findings, training_layout_findings
 from planner.checks.serving import Copy, planned_micro_per_s

@@ -12,7 +12,7 @@ import pytest
 
 from planner import api
 from planner.catalog.model import Catalog
-from planner.checks.exact import exact_hourly
+from planner.checks.facts import exact_hourly
 from planner.estimate.ownership import HourlyCost, hourly_of, split_microusd
 from planner.plan.document import digest_of
 from planner.report.schedule_view import spend_lines

@@ -1,4 +1,8 @@
-"""Whether a plan says rightly what the same devices for the same time cost at other sellers."""
+"""Whether a plan says rightly what stands beside its costs.
+
+What capital, power and staff are of the cost of owned machines, and what the same devices for the same time cost at
+other sellers.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,86 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from planner.catalog.load import find_shape
 from planner.catalog.model import Catalog, Device, Offer
 from planner.catalog.names import device_matches, provider_matches
 from planner.catalog.regions import region_matches
-from planner.checks.exact import exact_cost, exact_rental
+from planner.checks.facts import exact_cost, exact_hourly, exact_rental
 from planner.checks.findings import Finding, cell_findings
 from planner.estimate.bill import bill_of
 from planner.estimate.market import METERED
 from planner.estimate.resolve import inter_node_rate
+from planner.scenario.owned import Owned
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument
+
+
+def owned_hour_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
+    """A row for each group of owned machines whose price has parts, in a plan that runs something; no other.
+
+    Parameters
+    ----------
+    document
+        A plan, with rows or without.
+    scenario
+        The one that the plan carries, read: what it owns.
+    catalog
+        The shapes of what is owned.
+    """
+    has_plan = document["status"] in ("optimal", "feasible")
+    due = list(_cost_due(document, scenario, catalog)) if has_plan else []
+    stated = document.get("owned_hours", [])
+    if len(stated) != len(due):
+        yield Finding("wrong-total", f"{len(stated)} rows of what an owned hour costs, {len(due)} have parts")
+        return
+    for row, cells in zip(stated, due):
+        yield from cell_findings("wrong-total", str(cells["place"]), row, cells)
+
+
+def _given(owned: Owned) -> Mapping[str, object]:
+    """What the scenario says that an hour is made of."""
+    bought, drawn = owned.capital, owned.power
+    return {
+        "bought_microusd": None if bought is None else bought.price_microusd,
+        "residual_microusd": None if bought is None else bought.residual_microusd,
+        "years": None if bought is None else bought.years,
+        "power_w": None if drawn is None else drawn.power_w,
+        "energy_microusd_per_kwh": None if drawn is None else drawn.price_microusd_per_kwh,
+        "pue": None if drawn is None else drawn.pue,
+    }
+
+
+def _cost_due(document: PlanDocument, scenario: Scenario, catalog: Catalog) -> Iterator[Mapping[str, object]]:
+    for index, owned in enumerate(scenario.hardware.owned):
+        if owned.price_microusd_per_hour is not None:
+            continue
+        hour, shape = exact_hourly(owned), find_shape(catalog, owned.shape)
+        offer = f"owned:{index}:{shape.id}"
+        rows = [row for workload in document["workloads"] for row in workload["allocations"] if row["offer"] == offer]
+        cost = sum(row["cost_microusd"] for row in rows)
+        capital, others = (
+            round(Fraction(cost) * part / hour.price) if hour.price else 0
+            for part in (hour.capital, hour.capital + hour.power)
+        )
+        yield {
+            "place": f"hardware.owned[{index}]",
+            "shape": owned.shape,
+            "offer": offer,
+            "devices_per_shape": shape.devices,
+            **_given(owned),
+            "capital_microusd_per_hour": hour.capital,
+            "power_microusd_per_hour": hour.power,
+            "staff_microusd_per_hour": hour.staff,
+            "price_microusd_per_hour": hour.price,
+            "price_usd_per_device_hour": hour.price / shape.devices / 1e6,
+            "cost_microusd": cost,
+            "capital_microusd": capital,
+            "power_microusd": others - capital,
+            "staff_microusd": cost - others,
+        }
+
 
 LARGE = ("aws", "gcp", "azure")
 
@@ -36,7 +108,7 @@ def elsewhere_findings(document: PlanDocument, scenario: Scenario, catalog: Cata
     """
     rows: list[Any] = [row for workload in document["workloads"] for row in workload["allocations"]]
     rows = [row for row in rows if row["price_model"] in METERED and row["provider"] in catalog.providers]
-    due = list(_due(rows, scenario, catalog)) if rows else []
+    due = list(_price_due(rows, scenario, catalog)) if rows else []
     stated = document.get("elsewhere", [])
     if [row["seller"] for row in stated] != [cells["seller"] for cells in due]:
         named = ", ".join(row["seller"] for row in stated)
@@ -50,7 +122,7 @@ def elsewhere_findings(document: PlanDocument, scenario: Scenario, catalog: Cata
         yield from cell_findings("wrong-alternative", f"elsewhere, {cells['seller']}", told, cells, scale=1.0)
 
 
-def _due(rows: Sequence[Any], scenario: Scenario, catalog: Catalog) -> Iterator[Mapping[str, object]]:
+def _price_due(rows: Sequence[Any], scenario: Scenario, catalog: Catalog) -> Iterator[Mapping[str, object]]:
     markets = {name for name, one in catalog.providers.items() if one.kind == "marketplace"}
     renting = {row["provider"] for row in rows}
     groups = {name: {name} for name in LARGE if name in catalog.providers and renting != {name}}

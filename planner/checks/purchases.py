@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Offer
 from planner.catalog.regions import region_matches
-from planner.checks.calendar import Grid, counted, grid_of, held_by
-from planner.checks.dates import date_after, owned_nodes, owned_window_s
-from planner.checks.exact import exact_cost
-from planner.checks.facts import RESERVED, OfferFacts, facts_of_row, jobs_of, pool_of_row
+from planner.checks.calendar import Grid, counted, date_after, grid_of, held_by, owned_nodes, owned_window_s
+from planner.checks.facts import RESERVED, OfferFacts, exact_cost, facts_of_row, jobs_of, pool_of_row
 from planner.checks.findings import TOLERANCE, Finding, cell_findings
 from planner.checks.pools import Pool, period_hours, pool_cells, rent_microusd_per_hour, shares_of, use_cells
 from planner.estimate.market import is_own_contract
@@ -26,6 +24,7 @@ from planner.scenario.terms import COMMITMENT_HOURS, RESERVING
 if TYPE_CHECKING:
     from planner.plan.model.bought import Contract, PoolPlace, Schedule, SharedNodesRow, Spend
     from planner.plan.model.plan import Allocation, PlanDocument
+
 
 ON_DEMAND = "on_demand"
 _SHORT = 1e-9

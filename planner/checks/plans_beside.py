@@ -1,20 +1,21 @@
-"""What a plan says of other plans: the best different decisions, how much of each device, what staying changes.
+"""What a plan says of other plans: the cheapest, where it is a plainer one, and the best different decisions.
 
-Their rows are worked out again as far as rows in short allow: where they stand, what they hold, and, of jobs that run
-whole on one offer without a calendar, how long and for how much. That no decision is better, and that a device cannot
-be had in smaller or larger numbers, takes another search: `plan verify --solve`.
+The cheapest costs little less, on the same offers, with right sums. Of other decisions: how much of each device, what
+staying changes; their rows are worked out again as far as rows in short allow: where they stand, what they hold, and,
+of jobs that run whole on one offer without a calendar, how long and for how much. That nothing is plainer, that the
+rates of the cheapest replicas are what they are, that no decision is better, and that a device cannot be had in smaller
+or larger numbers, takes another search: `plan verify --solve`. That no plan costs less is what the certificate shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from planner.checks.allocation import AllocationCheck
 from planner.checks.cells import place_cells
-from planner.checks.exact import exact_cost, exact_rental
-from planner.checks.facts import RESERVED, OfferFacts, facts_of_row
+from planner.checks.facts import RESERVED, OfferFacts, exact_cost, exact_rental, facts_of_row
 from planner.checks.findings import Finding, cell_findings, same, slack
 from planner.checks.layout import serving_layout_findings
 from planner.checks.others import training_way
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
         Decisions,
         NearOptimal,
         Others,
+        Plain,
         Previous,
         RowInShort,
         WorkloadInShort,
     )
-    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.plan import PlanDocument, Workload
     from planner.plan.model.rows import Place
+
 
 WRONG = "wrong-other-plan"
 SHARED = "~nodes"  # who holds nodes that several fleets share
@@ -273,3 +276,66 @@ def _previous(told: Previous, document: PlanDocument) -> Iterator[Finding]:
         and cost > int(cheapest * (1 + Fraction(repr(told["share"]))))
     ):
         yield Finding(WRONG, f"staying costs {cost - cheapest} more, above its share")
+
+
+WRONG_PLAIN = "wrong-plain"
+
+
+def plain_findings(
+    document: PlanDocument, scenario: Scenario, checks: Mapping[str, AllocationCheck]
+) -> Iterator[Finding]:
+    """Everything wrong with a plan beside the cheapest one that it tells.
+
+    Parameters
+    ----------
+    checks
+        Of each workload whose rows are predicted.
+    """
+    plain: Plain | None = document.get("plain")
+    certificate = document["certificate"]
+    if plain is None:
+        cost = document["summary"]["cost_microusd"]
+        if certificate is not None and certificate["criterion"] == "cost" and certificate["value"] != cost:
+            yield Finding(WRONG_PLAIN, f"its certificate is of a plan of {certificate['value']}, this one costs {cost}")
+        return
+    if scenario.prefer != "plain":
+        yield Finding(WRONG_PLAIN, "plainer layouts are not asked for")
+    told = {one["name"]: one for one in plain["workloads"]}
+    mine = {one["name"]: one for one in document["workloads"]}
+    if not set(told) <= set(mine):
+        yield Finding(WRONG_PLAIN, f"the cheapest plan runs {sorted(set(told) - set(mine))}, which nobody asks for")
+        return
+    if len(told) < len(plain["workloads"]):
+        yield Finding(WRONG_PLAIN, "the cheapest plan tells of a workload more than once")
+    least = sum(told.get(name, one)["cost_microusd"] for name, one in mine.items())
+    paid = sum(one["cost_microusd"] for one in mine.values())
+    above = paid / least - 1.0 if least else 0.0
+    cells = {"within": scenario.plain_within, "cheapest_microusd": least, "cheapest_usd": least / 1e6, "above": above}
+    yield from cell_findings(WRONG_PLAIN, "plain", plain, cells)
+    for asked in scenario.workloads:
+        if asked.name not in told:
+            continue
+        other, one = told[asked.name], mine[asked.name]
+        yield from in_short_findings(other, asked, scenario, checks.get(asked.name))
+        most = int(other["cost_microusd"] * (1 + scenario.plain_within))
+        if one["cost_microusd"] > most:
+            text = f"{one['cost_microusd']}, more than {scenario.plain_within:.3%} above {other['cost_microusd']}"
+            yield Finding(WRONG_PLAIN, f"{asked.name} costs {text}")
+        taken, fewest = (sum(row["devices"] for row in some["allocations"]) for some in (one, other))
+        if taken > fewest:
+            yield Finding(
+                WRONG_PLAIN, f"{asked.name} takes {taken} devices, more than the {fewest} of the cheapest plan"
+            )
+        elsewhere = {row["offer"] for row in one["allocations"]} - {row["offer"] for row in other["allocations"]}
+        if elsewhere:
+            yield Finding(WRONG_PLAIN, f"{asked.name} runs on {min(elsewhere)}, which the cheapest plan does not use")
+    if "time" in scenario.objective[1:]:
+        mine_end, other_end = (_last_finish_hours(some) for some in (mine.values(), (mine | told).values()))
+        if mine_end > other_end * (1 + scenario.plain_within) * (1 + 1e-9):
+            text = f"more than {scenario.plain_within:.3%} after the cheapest plan's {other_end:g} h"
+            yield Finding(WRONG_PLAIN, f"the last job ends at {mine_end:g} h, {text}")
+
+
+def _last_finish_hours(workloads: Iterable[Workload | WorkloadInShort]) -> float:
+    rows: Iterable[Any] = (row for one in workloads for row in one["allocations"])
+    return max((float(row.get("finish_hours") or 0.0) for row in rows), default=0.0)
