@@ -17,8 +17,8 @@ from planner.calibrate.mixed import Values
 from planner.calibrate.serving_fit import NAMES, Sample, fit_serving, fitted_to
 from planner.calibrate.serving_traits import calibration_of
 from planner.carriers import dataclass
+from planner.catalog.fitted_constants import LEVELS, SERVING_SCHEMA
 from planner.catalog.model import Catalog, ServingCalibration, ServingSpread, ServingTrait
-from planner.catalog.serving_calibration import LEVELS, SCHEMA
 from planner.errors import InputError
 from planner.validate.folds import joint_folds, weights_of
 from planner.validate.judgement import Judged, weighted_quantile
@@ -39,7 +39,7 @@ _HEAD = (
 
 def serving_yaml(found: ServingCalibration) -> str:
     """The text of the file."""
-    lines = [*_HEAD, f"schema: {SCHEMA}", f"defaults: {{as_of: {found.provenance.as_of}, status: inferred}}"]
+    lines = [*_HEAD, f"schema: {SERVING_SCHEMA}", f"defaults: {{as_of: {found.provenance.as_of}, status: inferred}}"]
     lines += [f'source: "{found.provenance.source}"', f"common: {_mapping(found.common)}"]
     for level, key in LEVELS.items():
         traits = found.traits.get(level, {})

@@ -24,8 +24,8 @@ from planner.calibrate.serving_priors import (
     WAYS_OF_A_CAMPAIGN,
 )
 from planner.carriers import dataclass
+from planner.catalog.fitted_constants import LEVELS, identity
 from planner.catalog.model import Provenance, ServingCalibration, ServingSpread, ServingTrait
-from planner.catalog.serving_calibration import LEVELS, identity
 
 _SENSES: Mapping[str, tuple[str, ...]] = {"work": ("tpot", "throughput", "served", "static"), "first": ("ttft",)}
 _NORMAL_SCORES = (-BAND_NORMAL, 0.0, BAND_NORMAL)

@@ -14,7 +14,7 @@ from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Device, Offer
-from planner.catalog.regions import region_matches
+from planner.catalog.names import region_matches
 from planner.checks.bands import Margins, Placed, band_findings, margins_on, power_outside
 from planner.checks.calendar import row_timing_findings, running_findings, training_cost
 from planner.checks.cells import energy_cells, memory_cells, place_cells, speed_cells, training_cells

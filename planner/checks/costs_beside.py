@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.catalog.load import find_shape
 from planner.catalog.model import Catalog, Device, Offer
-from planner.catalog.names import device_matches, provider_matches
-from planner.catalog.regions import region_matches
+from planner.catalog.names import device_matches, provider_matches, region_matches
 from planner.checks.facts import exact_cost, exact_hourly, exact_rental
 from planner.checks.findings import Finding, cell_findings
 from planner.estimate.bill import bill_of

@@ -10,7 +10,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING
 
 from planner.catalog.model import Catalog
-from planner.catalog.regions import region_matches
+from planner.catalog.names import region_matches
 from planner.checks.facts import facts_of_row
 from planner.checks.findings import Finding, cell_findings
 from planner.scenario.schema import Data, Scenario, TrainingJob

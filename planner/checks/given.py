@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from planner.catalog.given import GIVEN
+from planner.catalog.offers import GIVEN
 from planner.checks.cells import NO_ENERGY, place_cells
 from planner.checks.facts import exact_cost
 from planner.checks.findings import Finding, cell_findings

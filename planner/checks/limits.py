@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Offer
-from planner.catalog.names import provider_matches
-from planner.catalog.regions import region_matches
+from planner.catalog.names import provider_matches, region_matches
 from planner.checks.calendar import grid_of, held_by, owned_nodes, owned_window_s
 from planner.checks.cells import energy_cells
 from planner.checks.facts import OfferFacts, facts_of_row, jobs_of

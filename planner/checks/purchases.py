@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Offer
-from planner.catalog.regions import region_matches
+from planner.catalog.names import region_matches
 from planner.checks.calendar import Grid, counted, date_after, grid_of, held_by, owned_nodes, owned_window_s
 from planner.checks.facts import RESERVED, OfferFacts, exact_cost, facts_of_row, jobs_of, pool_of_row
 from planner.checks.findings import TOLERANCE, Finding, cell_findings

@@ -208,7 +208,7 @@ def import_skypilot(
     hardware: options.HardwareFolder = None,
 ) -> None:
     """Read price lists of SkyPilot's catalog; every row is taken, or listed with the reason."""
-    from planner.catalog.importers.skypilot import read_skypilot
+    from planner.catalog.importers.skypilot_lists import read_skypilot
     from planner.catalog.load import load_catalog
 
     catalog, dates = load_catalog(hardware), _dates(as_of)
@@ -267,7 +267,7 @@ def refresh(
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 7 when anything changed.")] = False,
 ) -> None:
     """Show what downloaded price lists change: new, gone, dearer, cheaper; write it as a catalog of your own."""
-    from planner.catalog.importers.terms import ListTerms
+    from planner.catalog.importers.cloud_lists import ListTerms
     from planner.catalog.load import load_catalog
     from planner.catalog.refresh import read_list, refreshed
     from planner.report.catalog_changes import render_refreshed

@@ -6,7 +6,7 @@ what was planned; the name of its accelerator is that of SkyPilot's catalog, whi
 
 from __future__ import annotations
 
-from planner.catalog.importers.skypilot import PROVIDERS
+from planner.catalog.importers.skypilot_lists import PROVIDERS
 from planner.export.launch import Launch, Machine
 
 # clouds of SkyPilot 0.14.1: sky/skylet/constants.py, ALL_CLOUDS; those whose prices and machines our catalog knows

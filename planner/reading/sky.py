@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 
 from planner.catalog.importers.imported import Imported, countries_of, price_of
-from planner.catalog.importers.skypilot import PROVIDERS
+from planner.catalog.importers.skypilot_lists import PROVIDERS
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.reading.inventory import Node, device_of

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from planner import units
 from planner.catalog.load import find_device
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
-from planner.catalog.offers_meant import shapes_named
+from planner.catalog.names import shapes_named
 from planner.errors import InputError
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Items, Lines, columns

@@ -11,9 +11,8 @@ from typing_extensions import TypedDict
 
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device, Offer
-from planner.catalog.names import device_matches, provider_matches
+from planner.catalog.names import device_matches, provider_matches, region_matches
 from planner.catalog.offers import PRICE_MODELS
-from planner.catalog.regions import region_matches
 from planner.errors import UsageError
 from planner.plan.references import area_meant
 from planner.report import lists

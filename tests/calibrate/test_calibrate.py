@@ -18,10 +18,10 @@ from planner.calibrate.mixed import Grouping, Rows, Variances, better_variances,
 from planner.calibrate.priors import EFFECTS, MODEL_OFFSET, OF_A_SITE, PRIORS, SCATTER, SOURCE_OFFSET
 from planner.calibrate.result import BANDS, Calibration, band_of_spread
 from planner.calibrate.training import Point, fit_constants, points_of, priors, sample_of, vendor_deviation
+from planner.catalog.fitted_constants import read_training
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.catalog.reading import Problems
-from planner.catalog.training_calibration import read_training
 from planner.estimate.constants import NAMES
 from planner.validate.folds import Fold, source_folds, weights_of
 from planner.validate.judgement import Judged

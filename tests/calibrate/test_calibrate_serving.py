@@ -14,10 +14,10 @@ from planner.calibrate.serving import FOLDS, ServingHeldOut, calibrate_serving, 
 from planner.calibrate.serving_fit import fit_serving
 from planner.calibrate.serving_priors import GROUPS, OFFSETS
 from planner.calibrate.serving_traits import calibration_of
+from planner.catalog.fitted_constants import read_serving
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.catalog.reading import Problems
-from planner.catalog.serving_calibration import read_serving
 from planner.errors import InputError
 from planner.estimate.serving_constants import ONE_CARD
 from planner.validate.serving_points import Point

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from planner.catalog.importers.cloud_lists import ListTerms
 from planner.catalog.importers.imported import Imported, reasons
-from planner.catalog.importers.terms import ListTerms
 from planner.catalog.load import load_catalog
 from planner.catalog.refresh import read_list, refreshed
 from planner.errors import InputError

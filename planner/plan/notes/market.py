@@ -19,8 +19,7 @@ from planner.candidates.placement import data_sets
 from planner.candidates.search import Candidates
 from planner.candidates.sellers import MARKETPLACE, is_asked
 from planner.catalog.model import Catalog, Offer, Provenance, Transfer
-from planner.catalog.names import device_matches
-from planner.catalog.regions import region_matches
+from planner.catalog.names import device_matches, region_matches
 from planner.estimate.market import OWN_CONTRACT, idle_discounts, is_own_contract
 from planner.scenario.schema import HORIZON_S, MAX_PERIODS, Scenario
 from planner.scenario.terms import COMMITMENT_HOURS, ContractModel

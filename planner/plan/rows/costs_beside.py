@@ -17,7 +17,7 @@ from planner.candidates.search import Candidates
 from planner.candidates.sellers import MARKETPLACE, is_excluded, is_seller
 from planner.catalog.load import find_shape
 from planner.catalog.model import Catalog, Offer
-from planner.catalog.regions import region_matches
+from planner.catalog.names import region_matches
 from planner.estimate.bill import bill_of
 from planner.estimate.market import METERED, is_own_contract
 from planner.estimate.ownership import hourly_of, split_microusd

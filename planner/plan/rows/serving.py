@@ -17,7 +17,7 @@ from planner.candidates.program import Task
 from planner.candidates.rates import RatesQuestion, RatesTable
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion, ServingTable
-from planner.catalog.given import GIVEN
+from planner.catalog.offers import GIVEN
 from planner.estimate.given import known
 from planner.estimate.serving_fleet import DECODE, PREFILL, ROLES, WHOLE
 from planner.optimize.solve import Solution
