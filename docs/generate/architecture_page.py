@@ -44,11 +44,11 @@ ADDING = (
      ("planner/scenario/schema.py", "planner/candidates/limits.py", "planner/checks/limits.py")),
     ("a commitment", "its name in the catalog and in scenarios with its term, how it reads, and that `plan reserve` "
      "takes it",
-     ("planner/catalog/offers.py", "planner/scenario/terms.py", "planner/report/schedule_view.py",
+     ("planner/catalog/offers.py", "planner/scenario/hardware_keys.py", "planner/report/schedule_view.py",
       "planner/cli/reserve.py")),
     ("another price model", "its name in the catalog and in scenarios; by the hour: that it is metered, and where it "
      "trains or serves; ahead: how it is bought, and what is due when",
-     ("planner/catalog/offers.py", "planner/scenario/terms.py", "planner/estimate/market.py",
+     ("planner/catalog/offers.py", "planner/scenario/hardware_keys.py", "planner/estimate/market.py",
       "planner/candidates/contracts.py", "planner/checks/purchases.py", "planner/budget/charges.py")),
     ("a flag of all commands", "its option and what it does, and its place in the help",
      ("planner/cli/frame.py", "planner/cli/layout.py")),

@@ -92,7 +92,6 @@ CHAPTERS = (
             "parameters",
             "flops",
             "linear_attention",
-            "state_space",
             "sparse_attention",
         ),
     ),
@@ -125,11 +124,9 @@ CHAPTERS = (
         introduction=_RUNS,
         rooms=(
             "reliability",
-            "checkpoints",
             "preemption",
             "scale",
-            "billing",
-            "ownership",
+            "machine_costs",
         ),
     ),
     Chapter(
@@ -158,9 +155,7 @@ CHAPTERS = (
         rooms=(
             "lengths",
             "queueing",
-            "percentiles",
             "replicas",
-            "cache_transfer",
         ),
     ),
     Chapter(

@@ -333,13 +333,13 @@ class CatalogTable(Sweep):
     @property
     def same(self) -> bool:
         """Whether every catalog decides the same for the same money in every scenario."""
-        from planner.sweeps.catalogs import beside
+        from planner.sweeps.document import beside
 
         return all(one.same for one in beside(self.document))
 
     def exceeds(self, share: float) -> bool:
         """Whether some plan costs more than that on the first catalog by more than a share, or is lost."""
-        from planner.sweeps.catalogs import beside
+        from planner.sweeps.document import beside
 
         return any(one.exceeds(share) for one in beside(self.document))
 
@@ -347,7 +347,7 @@ class CatalogTable(Sweep):
         """One row a scenario and catalog, as a pandas DataFrame."""
         import pandas as pd
 
-        from planner.sweeps.catalogs import flat_comparison
+        from planner.sweeps.document import flat_comparison
 
         return pd.DataFrame(flat_comparison(self.document))
 

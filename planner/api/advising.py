@@ -22,8 +22,8 @@ from planner.estimate.serving_tiers import fleet_engine
 from planner.optimize.process import worked_s
 from planner.plan.notes.workloads import held_for_errors
 from planner.plan.parts import currency_of
+from planner.scenario.hardware_keys import COMMITMENT_HOURS
 from planner.scenario.load import with_settings
-from planner.scenario.terms import COMMITMENT_HOURS
 from planner.units import format_duration, format_money, format_number
 
 if TYPE_CHECKING:

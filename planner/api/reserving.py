@@ -17,8 +17,8 @@ from planner.deadline import Deadline
 from planner.errors import InputError, UsageError
 from planner.estimate.market import METERED
 from planner.plan.parts import said_of
+from planner.scenario.hardware_keys import COMMITMENT_HOURS
 from planner.scenario.schema import Scenario
-from planner.scenario.terms import COMMITMENT_HOURS
 from planner.spelling import closest
 
 if TYPE_CHECKING:

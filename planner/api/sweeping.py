@@ -28,13 +28,11 @@ from planner.plan.references import load_model
 from planner.scenario.load import load_scenario, with_settings
 from planner.scenario.schema import Scenario
 from planner.sweeps.axes import Grid, grid_of
-from planner.sweeps.borders import MOST_HALVINGS, Border, borders_of
+from planner.sweeps.borders import MOST_HALVINGS, Border, borders_of, standing_of
 from planner.sweeps.document import sweep_document
-from planner.sweeps.journal import BEGINS, Journal
 from planner.sweeps.local import Processes, checked_workers, in_turn
 from planner.sweeps.question import LOST, Answered, Question, Row, Told, canonical, without_plan
-from planner.sweeps.regret import standing_of
-from planner.sweeps.run import Asker, Progress, Runner
+from planner.sweeps.run import BEGINS, Asker, Journal, Progress, Runner
 
 if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument

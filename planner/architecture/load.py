@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from planner.architecture.build import build
 from planner.architecture.config import CONFIG_LIMIT_BYTES, Config, parse_json
+from planner.architecture.from_config import build
 from planner.architecture.model import Architecture, size_only
 from planner.errors import InputError, Problem
 from planner.files import read_text

@@ -21,9 +21,8 @@ from planner.estimate.bill import Bill, bill_of
 from planner.estimate.market import METERED, is_own_contract
 from planner.estimate.ownership import hourly_of
 from planner.estimate.resolve import inter_node_rate, owned_shape, usable_bytes
-from planner.scenario.owned import Owned
+from planner.scenario.hardware_keys import RENTED, Owned
 from planner.scenario.schema import Hardware, Quota, Scenario, SiteLimit
-from planner.scenario.terms import RENTED
 
 Figure = TypeVar("Figure")
 OWNED = "owned"

@@ -2,8 +2,8 @@
 
 `plan calibrate` writes such files. Of training they go by device family, with the error that they showed. A family
 without rows of its own inherits from one that has, by generation and vendor; it says why, and its bands are wider by
-the power `widen`: 1.5 makes a p90 of 1.10 one of 1.15. Of serving it is told what moves them, and how far a new campaign
-may be off.
+the power `widen`: 1.5 makes a p90 of 1.10 one of 1.15. Of serving it is told what moves them, and how far a new
+campaign may be off.
 """
 
 from __future__ import annotations

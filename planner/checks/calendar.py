@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from planner.carriers import dataclass
 from planner.checks.facts import RESERVED, OfferFacts, exact_rental, jobs_of, pool_of_row, wait_hours
 from planner.checks.findings import TOLERANCE, Finding, cell_findings
-from planner.scenario.owned import Owned
+from planner.scenario.hardware_keys import Owned
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from planner.checks.findings import Finding, cell_findings, problems_of, slack
 from planner.errors import Problem
+from planner.scenario.cases_asked import cases_of
 from planner.scenario.schema import Scenario
-from planner.scenario.uncertain import cases_of
 
 if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument, Uncertainty

@@ -9,8 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from planner.architecture.model import Architecture
-from planner.architecture.work import training_flop_per_token
+from planner.architecture.model import Architecture, training_flop_per_token
 from planner.catalog.model import Catalog, Offer, Shape
 from planner.checks.facts import OfferFacts
 from planner.checks.findings import Finding, cell_findings

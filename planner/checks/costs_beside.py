@@ -18,7 +18,7 @@ from planner.checks.findings import Finding, cell_findings
 from planner.estimate.bill import bill_of
 from planner.estimate.market import METERED
 from planner.estimate.resolve import inter_node_rate
-from planner.scenario.owned import Owned
+from planner.scenario.hardware_keys import Owned
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:

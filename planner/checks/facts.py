@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from planner.catalog.load import find_shape
 from planner.catalog.model import Catalog, Device, Grid, Offer, Provenance, Shape
-from planner.equations.ownership import capital_per_hour, power_per_hour
+from planner.equations.machine_costs import capital_per_hour, power_per_hour
 from planner.estimate.bill import Bill, bill_of
 from planner.estimate.resolve import inter_node_rate, owned_shape
-from planner.scenario.owned import Owned
+from planner.scenario.hardware_keys import RESERVING, Owned
 from planner.scenario.schema import Scenario
-from planner.scenario.terms import RESERVING
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import PoolPlace

@@ -17,8 +17,8 @@ from planner.checks.cells import energy_cells
 from planner.checks.facts import OfferFacts, facts_of_row, jobs_of
 from planner.checks.findings import Finding, cell_findings
 from planner.estimate.market import METERED, OWN_CONTRACT, cap_name
+from planner.scenario.hardware_keys import RENTED
 from planner.scenario.schema import Quota, Scenario, ServingFleet, SiteLimit, TrainingJob
-from planner.scenario.terms import RENTED
 from planner.units import format_duration
 
 if TYPE_CHECKING:

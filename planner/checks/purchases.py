@@ -18,8 +18,8 @@ from planner.checks.facts import RESERVED, OfferFacts, exact_cost, facts_of_row,
 from planner.checks.findings import TOLERANCE, Finding, cell_findings
 from planner.checks.pools import Pool, period_hours, pool_cells, rent_microusd_per_hour, shares_of, use_cells
 from planner.estimate.market import is_own_contract
+from planner.scenario.hardware_keys import COMMITMENT_HOURS, RESERVING
 from planner.scenario.schema import Scenario
-from planner.scenario.terms import COMMITMENT_HOURS, RESERVING
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import Contract, PoolPlace, Schedule, SharedNodesRow, Spend

@@ -15,7 +15,6 @@ from planner.catalog.load import find_shape
 from planner.catalog.model import Catalog, Shape
 from planner.checks.findings import Finding, cell_findings
 from planner.checks.layout import training_layout_findings
-from planner.equations import checkpoints as ckp
 from planner.equations import reliability as rel
 from planner.equations import scale
 from planner.estimate import resolve_run as defaults
@@ -235,7 +234,7 @@ def _run_document(
     lost = stops.fails_per_s * every_s / 2.0 + stops.taken_per_s * undone_s
     away = stops.fails_per_s * stops.pause_s + stops.taken_per_s * stops.away_s
     wall_s = useful_s * (1.0 + delta_s / every_s) / (1.0 - lost - away)
-    stored = float(ckp.checkpoint_storage_bytes(size, defaults.checkpoints_kept(job))) * jobs
+    stored = float(rel.checkpoint_storage_bytes(size, defaults.checkpoints_kept(job))) * jobs
     price = defaults.storage_price_usd(job)
     return {
         "wall_s": wall_s,
@@ -255,7 +254,7 @@ def _run_document(
             "mtbf_hours": 1.0 / stops.per_s / 3600.0 if stops.per_s else None,
             "expected_failures": wall_s * stops.per_s,
             "storage_bytes": stored,
-            "storage_usd": None if price is None else float(ckp.checkpoint_storage_cost(stored, price, wall_s / 3600)),
+            "storage_usd": None if price is None else float(rel.checkpoint_storage_cost(stored, price, wall_s / 3600)),
         },
     }
 
@@ -397,7 +396,7 @@ def _saving_s(given: Failures | None, hosts: int, devices: int, size_bytes: floa
     bandwidth = (given.checkpoint_bandwidth_bytes_per_s if given else None) or (
         defaults.DEFAULT_CHECKPOINT_BANDWIDTH_BYTES_PER_S
     )
-    written_s = float(ckp.checkpoint_write_s(size_bytes, hosts, bandwidth))
+    written_s = float(rel.checkpoint_write_s(size_bytes, hosts, bandwidth))
     if given is None or given.checkpoint == "sync":
         return written_s, 0.0
-    return min(float(ckp.checkpoint_write_s(size_bytes, devices, defaults.HOST_COPY_BYTES_PER_S)), written_s), written_s
+    return min(float(rel.checkpoint_write_s(size_bytes, devices, defaults.HOST_COPY_BYTES_PER_S)), written_s), written_s

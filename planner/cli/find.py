@@ -169,7 +169,7 @@ def _tell_idle(frame: Frame, scenario: Scenario, catalog: Catalog, price: Sequen
     """What prices of machines come to, and prices of what the scenario does not allow: they move nothing."""
     from planner.candidates.offers import why_left_out
     from planner.catalog.names import offers_priced, said_of_machines
-    from planner.scenario.terms import COMMITMENT_HOURS
+    from planner.scenario.hardware_keys import COMMITMENT_HOURS
 
     for line in said_of_machines(catalog, price):
         frame.say_once(line)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
-from planner.equations import checkpoints as ckp
 from planner.equations import reliability as rel
 from planner.equations import scale
 from planner.equations.parameters import lora_layer_parameters
@@ -55,7 +54,7 @@ def checkpoint_bytes_of(arch: Architecture, spec: TrainingSpec) -> float:
     """Bytes of one checkpoint of a job: what is trained, its master weights and moments.  [B]"""
     recipe = state_recipe(spec.optimizer, spec.precision, spec.framework)
     kept = min(recipe.optimizer, _MASTER_AND_MOMENTS_BYTES)  # some recipes count fp32 gradients among these states
-    return float(ckp.checkpoint_bytes(trained_parameters(arch, spec), recipe.weight, kept))
+    return float(rel.checkpoint_bytes(trained_parameters(arch, spec), recipe.weight, kept))
 
 
 def trained_parameters(arch: Architecture, spec: TrainingSpec) -> float:
@@ -243,10 +242,10 @@ def _hosts(n: Values, run: RunSpec) -> Values:
 
 def _checkpoint_times(n: Values, size_bytes: Any, run: RunSpec) -> tuple[Values, Values]:
     """Time that a checkpoint stops the job, and least time between two of them."""
-    written = np.asarray(ckp.checkpoint_write_s(size_bytes, _hosts(n, run), run.checkpoint_bandwidth_bytes_per_s))
+    written = np.asarray(rel.checkpoint_write_s(size_bytes, _hosts(n, run), run.checkpoint_bandwidth_bytes_per_s))
     if not run.asynchronous_checkpoint:
         return written, np.zeros(np.shape(written))
-    copied = np.asarray(ckp.checkpoint_write_s(size_bytes, n, run.host_copy_bytes_per_s))
+    copied = np.asarray(rel.checkpoint_write_s(size_bytes, n, run.host_copy_bytes_per_s))
     return np.minimum(copied, written), written
 
 

@@ -20,8 +20,14 @@ from planner.equations.closed_loop import (
     relieved_share,
     users_of_others,
 )
-from planner.equations.percentiles import gamma_percentile, wait_percentile_s
-from planner.equations.queueing import mixed_step_s, others_in_window, running_variance, slot_wait_probability
+from planner.equations.queueing import (
+    gamma_percentile,
+    mixed_step_s,
+    others_in_window,
+    running_variance,
+    slot_wait_probability,
+    wait_percentile_s,
+)
 from planner.equations.registry import as_float
 from planner.equations.serving_memory import whole_above
 from planner.estimate.serving_levels import LEVELS, SCORE, Level, excess, late_s

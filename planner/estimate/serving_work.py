@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.architecture.model import Architecture, LayerGroup
-from planner.architecture.work import linear_context_tokens, state_bytes
+from planner.architecture.model import Architecture, LayerGroup, linear_context_tokens, state_bytes
 from planner.carriers import dataclass
 from planner.equations.kv_cache import kv_cache_bytes_per_token, kv_share_of_rank, latent_cache_bytes_per_token
 from planner.equations.registry import FloatOrArray, as_float

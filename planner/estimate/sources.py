@@ -8,7 +8,6 @@ from typing import Any
 from planner.equations import (
     activations,
     bands,
-    checkpoints,
     closed_loop,
     communication,
     kv_cache,
@@ -90,7 +89,7 @@ MIXED_BOUNDS = tuple(
 RUN_TIME: Mapping[str, str] = {
     "scale_loss": _id(scale.scale_loss_factor),
     "stragglers": _id(scale.straggler_factor),
-    "checkpoints": _id(checkpoints.checkpoint_write_s),
+    "checkpoints": _id(reliability.checkpoint_write_s),
     "lost_work": _id(reliability.best_interval_s),
     "restarts": _id(reliability.inverse_goodput),
 }

@@ -15,7 +15,7 @@ from planner.estimate.kernels import LEAST_CAPABILITY, OLD_CAPABILITY, left_behi
 from planner.estimate.resolve_serving import LONGEST_SPREADS
 from planner.export.header import Target
 from planner.export.launch import NotExpressible, ServingLaunch
-from planner.scenario.lengths import Lengths
+from planner.scenario.workload_parts import Lengths
 from planner.traffic.trace import LONGEST
 
 UNKNOWN_SPREAD = 4  # a request may be so many times as long as a mean that is given without a spread

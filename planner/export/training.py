@@ -9,7 +9,7 @@ from planner.estimate.layout import expert_tensor_degree
 from planner.estimate.resolve_run import checkpoints_kept, storage_price_usd
 from planner.estimate.software import SOFTWARE, Asked, Split, lack
 from planner.export.launch import NotExpressible, Timing, TrainingLaunch, TrainingLayout, Turn
-from planner.scenario.runs import Failures
+from planner.scenario.workload_parts import Failures
 from planner.units import format_duration
 
 WALL_TIME_MARGIN = 1.2  # of a time limit, over the upper end of the predicted finish (interface.md section 6)

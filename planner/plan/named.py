@@ -21,7 +21,7 @@ from planner.estimate.resolve import inter_node_rate
 from planner.plan.parts import NOT_NEEDED
 from planner.plan.reasons import cheapest_by, left_out_by, passing_groups
 from planner.plan.rows.calendar import date_after, owned_periods, owned_window_s
-from planner.scenario.terms import COMMITMENT_HOURS
+from planner.scenario.hardware_keys import COMMITMENT_HOURS
 from planner.units import format_duration, format_money
 from planner.units.dimensions import MONTH_S
 

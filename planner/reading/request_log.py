@@ -25,7 +25,7 @@ from planner.reading.source import Source, refused
 from planner.reading.times import EPOCH_FROM_S, DayOrder, epoch_unit_s
 from planner.traffic import arrivals
 from planner.traffic.arrivals import Times
-from planner.traffic.lengths import HIGHEST_P95_OVER_MEAN
+from planner.traffic.model import HIGHEST_P95_OVER_MEAN
 from planner.traffic.trace import MOST_ROWS
 
 Array = NDArray[np.float64]

@@ -17,8 +17,7 @@ from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns, 
 from planner.report.escape import terminal
 from planner.report.notebook import blocks_html
 from planner.sweeps.borders import Border, Side, turns
-from planner.sweeps.catalogs import Beside, beside, flat_comparison
-from planner.sweeps.document import flat_rows
+from planner.sweeps.document import Beside, beside, flat_comparison, flat_rows
 from planner.sweeps.model import Asked, AxisTold, Point, SweepDocument
 
 MOST_ROWS = 200  # of a table for people

@@ -20,11 +20,10 @@ from pydantic_core import PydanticCustomError
 from planner.carriers import dataclass
 from planner.errors import InputError, Problem
 from planner.files import StrPath, contained_path, read_text
-from planner.scenario.checks import cross_checks
+from planner.scenario.checks import cross_checks, uncertainty_problems
 from planner.scenario.mistakes import Mistake, empty_unknown, from_pydantic, mistake, one_each
-from planner.scenario.money import rates_of
+from planner.scenario.money_fields import rates_of
 from planner.scenario.overrides import case_place, merge, override, parse_setting, without
-from planner.scenario.probability import uncertainty_problems
 from planner.scenario.schema import Scenario
 from planner.scenario.serving_fleet import read_demand
 from planner.scenario.shipped import PREFIX, find_scenario, folder_of

@@ -42,19 +42,21 @@ from planner.scenario.fields import (
     refuse,
     written,
 )
-from planner.scenario.layout_pin import ReplicaPin, layout_branch
-from planner.scenario.lengths import Lengths, lengths_branch
-from planner.scenario.model_ref import ModelRef, model_branch
-from planner.scenario.money import PricePerTokens
-from planner.scenario.part import Part
-from planner.scenario.runs import (
+from planner.scenario.money_fields import PricePerTokens
+from planner.scenario.workload_parts import (
     DEFAULT_CONFIDENCE,
     DEFAULT_ESTIMATOR,
     Estimator,
+    Lengths,
+    ModelRef,
+    Part,
+    ReplicaPin,
+    layout_branch,
+    lengths_branch,
+    model_branch,
 )
 from planner.traffic import LengthMoments, Traffic
-from planner.traffic.rates import Rates, read_rates
-from planner.traffic.tables import Histogram, read_histogram, read_load_profile
+from planner.traffic.tables import Histogram, Rates, read_histogram, read_load_profile, read_rates
 from planner.traffic.trace import read_trace
 
 DEFAULT_PEAK_FACTOR = 2.0

@@ -1,21 +1,100 @@
-"""A sweep as a document."""
+"""A sweep as a document, and catalogs beside each other over many scenarios: each plan against that on the first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from planner import __version__
+from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.plan.document import digest_of
 from planner.plan.made_with import catalog_used
 from planner.plan.model.plan import Status
 from planner.scenario.schema import Scenario
 from planner.sweeps.axes import Axis
-from planner.sweeps.borders import Border, is_answer
+from planner.sweeps.borders import Border, Standing, is_answer
 from planner.sweeps.model import Asked, Point, SweepDocument
 from planner.sweeps.question import Question, Row
-from planner.sweeps.regret import Standing
+
+SCENARIO, CATALOG = "scenario", "catalog"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """One scenario on one catalog.
+
+    Parameters
+    ----------
+    first
+        The same scenario on the first catalog.
+    """
+
+    scenario: str
+    catalog: str
+    point: Point
+    first: Point
+
+    @property
+    def difference_microusd(self) -> int | None:
+        """From the first catalog; None where one of the two has no plan."""
+        here, there = self.point["cost_microusd"], self.first["cost_microusd"]
+        return None if here is None or there is None else here - there
+
+    @property
+    def change(self) -> float | None:
+        """The difference as a share of what the first costs; None where there is none, or the first costs nothing."""
+        difference, there = self.difference_microusd, self.first["cost_microusd"]
+        return None if difference is None or not there else difference / there
+
+    @property
+    def same(self) -> bool:
+        """Whether both decide the same for the same money, or prove that nothing can be done."""
+        mine, first = self.point, self.first
+        return (
+            is_answer(mine)
+            and is_answer(first)
+            and (mine["cost_microusd"], mine["decision"]) == (first["cost_microusd"], first["decision"])
+        )
+
+    def exceeds(self, share: float) -> bool:
+        """Whether it costs more than the first by more than a share, or has no plan where the first has one."""
+        here, there = self.point["cost_microusd"], self.first["cost_microusd"]
+        return there is not None and (here is None or here > (1 + share) * there)
+
+
+def beside(document: SweepDocument) -> Iterator[Beside]:
+    """Every scenario on every catalog of a sweep over both, in that order."""
+    names = [axis["name"] for axis in document["axes"]]
+    scenario, catalog = names.index(SCENARIO), names.index(CATALOG)
+    first: dict[str, Point] = {}
+    for point in document["points"]:
+        values = point["values"]
+        held = first.setdefault(values[scenario], point)
+        yield Beside(scenario=values[scenario], catalog=values[catalog], point=point, first=held)
+
+
+def flat_comparison(document: SweepDocument) -> list[dict[str, object]]:
+    """One row a scenario and catalog without anything nested."""
+    rows: list[dict[str, object]] = []
+    for one in beside(document):
+        point, problem = one.point, one.point["problem"]
+        rows.append(
+            {
+                SCENARIO: one.scenario,
+                CATALOG: one.catalog,
+                "status": point["status"],
+                "cost_microusd": point["cost_microusd"],
+                "cost_usd": point["cost_usd"],
+                "difference_microusd": one.difference_microusd,
+                "change": one.change,
+                "devices": point["devices"],
+                "decision": point["decision"],
+                "plan_sha256": point["plan_sha256"],
+                "problem": "" if problem is None else f"{problem['reference']}: {problem['message']}",
+            }
+        )
+    return rows
 
 
 def sweep_document(

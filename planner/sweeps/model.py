@@ -7,9 +7,8 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict
 
 from planner.plan.model.plan import CatalogUsed, Status
-from planner.sweeps.borders import Border
+from planner.sweeps.borders import Border, Standing
 from planner.sweeps.question import Row
-from planner.sweeps.regret import Standing
 
 
 class AxisTold(TypedDict):

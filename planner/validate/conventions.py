@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from planner.architecture.model import Architecture
-from planner.architecture.work import attention_forward_flop_per_token
+from planner.architecture.model import Architecture, attention_forward_flop_per_token
 from planner.equations.flops import hardware_flop_per_token, model_flop_per_token
 from planner.validate.rows import MeasuredRow
 

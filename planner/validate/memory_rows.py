@@ -7,8 +7,8 @@ import re
 from dataclasses import replace
 from functools import lru_cache
 
-from planner.architecture.build import build
 from planner.architecture.config import Config
+from planner.architecture.from_config import build
 from planner.architecture.model import Architecture
 from planner.equations.activations import CHUNK_TOKENS
 from planner.equations.recipes import RECIPES

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from planner.architecture.build import build
 from planner.architecture.config import CONFIG_LIMIT_BYTES, Config
+from planner.architecture.from_config import build
 from planner.architecture.load import PRESETS, coarse_model, list_presets
 from planner.architecture.model import Architecture
 from planner.files import read_text

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.architecture.build import build
 from planner.architecture.config import Config
+from planner.architecture.from_config import build
 from planner.architecture.load import coarse_model, load_model, preset_config, preset_of
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from planner.architecture.load import PRESETS, load_config, load_model
-from planner.architecture.model import Architecture
-from planner.architecture.work import (
+from planner.architecture.model import (
+    Architecture,
     attention_forward_flop_per_token,
     core_forward_flop_per_token,
     linear_context_tokens,

@@ -14,8 +14,8 @@ import pytest
 from planner.analysis.compare.decision import bought_rows
 from planner.analysis.why.why_not import Asked, _break_even_mfu
 from planner.budget.charges import charges_of
+from planner.budget.lines import Month
 from planner.budget.margins import margins_taken
-from planner.budget.months import Month
 from planner.plan.made_with import asks_the_same
 from planner.plan.rows.calendar import owned_periods
 from planner.plan.rows.fleet_cells import load_cells, price_cells

@@ -20,9 +20,9 @@ from planner.errors import InputError
 from planner.plan.document import resealed
 from planner.report.certainty_words import certificate_words
 from planner.report.plan_formats import render_plan
-from planner.scenario.layout_pin import layout_branch
 from planner.scenario.load import parse_scenario, with_settings
 from planner.scenario.schema import Scenario
+from planner.scenario.workload_parts import layout_branch
 from tests.worlds import scenario
 
 JOB = {"name": "train", "model": "llama-2-13b", "tokens": "2B", "deadline": "30 days"}

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import planner
+from planner.architecture.card import format_of
 from planner.architecture.load import load_config, of_hub
-from planner.architecture.stored import format_of
 from planner.errors import InputError
 from planner.reading.kinds import Asked
 from planner.reading.reading import Reading

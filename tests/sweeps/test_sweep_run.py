@@ -16,10 +16,9 @@ import pytest
 
 from planner.errors import OutputError, StoppedError
 from planner.files import LineFile
-from planner.sweeps.journal import BEGINS, Journal
 from planner.sweeps.local import Processes, in_turn
 from planner.sweeps.question import Answered, Question, lost
-from planner.sweeps.run import Asked, Asker, Progress
+from planner.sweeps.run import BEGINS, Asked, Asker, Journal, Progress
 from tests.sweeps.told import Counting, answer, key, questions, row
 from tests.tiers import cases
 
@@ -165,7 +164,7 @@ CLIENT = """
 import sys
 from pathlib import Path
 from planner.files import LineFile
-from planner.sweeps.journal import BEGINS, Journal
+from planner.sweeps.run import BEGINS, Journal
 from planner.sweeps.local import Processes
 from planner.sweeps.run import Asker
 from tests.sweeps.told import Counting, key, questions

@@ -107,7 +107,7 @@ def in_dollars(price: Decimal, currency: str, terms: ListTerms, file: str) -> De
 
 
 AZURE = "azure"
-_OTHER_TERMS_OF_AZURE = ("Windows", "Dedicated Host", "Low Priority", "Promo", "CloudServices", "Cloud Services")
+_AZURE_TERMS = ("Windows", "Dedicated Host", "Low Priority", "Promo", "CloudServices", "Cloud Services")
 _TERMS = {"1 Year": ("commitment_1y", 8760), "3 Years": ("commitment_3y", 26280)}  # of a Reservation: price of it whole
 
 
@@ -223,7 +223,7 @@ def _azure_refusal(item: _Item, known: bool) -> str:
     """Why an item cannot be an offer; empty when it can."""
     if not known:
         return "no shape of this machine"
-    other = next((words for words in _OTHER_TERMS_OF_AZURE if words in item.product), "")
+    other = next((words for words in _AZURE_TERMS if words in item.product), "")
     if other:
         return f"sold on other terms: {other}"
     if item.unit not in ("", "1 Hour"):
@@ -311,9 +311,7 @@ _CARD = re.compile(
 _SAME = {"H100 Mega 80GB": "H100 80GB Mega", "H100 80GB Plus": "H100 80GB Mega"}
 _UNITS = {"Core": "h", "Ram": "GiBy.h", "GPU": "h"}
 _MODELS = {"OnDemand": "on_demand", "Preemptible": "spot"}
-_OTHER_TERMS_OF_GOOGLE = re.compile(
-    r"Commitment|Reserved|Calendar|DWS|Licensing Fee|Sole Tenancy|Committed", re.IGNORECASE
-)
+_GOOGLE_TERMS = re.compile(r"Commitment|Reserved|Calendar|DWS|Licensing Fee|Sole Tenancy|Committed", re.IGNORECASE)
 _GIB = 2**30
 
 Key = tuple[str, str, str, str]  # what it is (A3, H100 80GB), part (Core, Ram, GPU), region, price model
@@ -491,7 +489,7 @@ def _at(value: Any, *names: str) -> Any:
 
 def _google_refusal(sku: _Sku) -> str:
     """Why a SKU is no part of a machine that is sold by the hour; empty when it may be."""
-    if _OTHER_TERMS_OF_GOOGLE.search(sku.name) or not sku.model:
+    if _GOOGLE_TERMS.search(sku.name) or not sku.model:
         return "sold on other terms"
     if not sku.part:
         return "no accelerator, core or memory of a machine with accelerators"

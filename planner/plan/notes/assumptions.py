@@ -15,7 +15,7 @@ from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.catalog.model import Device, Provenance
 from planner.equations.communication import LINK_EFFICIENCY
-from planner.equations.ownership import HOURS_PER_YEAR
+from planner.equations.machine_costs import HOURS_PER_YEAR
 from planner.estimate.bands import beyond, beyond_power
 from planner.estimate.bill import Bill, bill_of
 from planner.estimate.frameworks import planned_framework, software_stage

@@ -21,8 +21,8 @@ from planner.candidates.sellers import MARKETPLACE, is_asked
 from planner.catalog.model import Catalog, Offer, Provenance, Transfer
 from planner.catalog.names import device_matches, region_matches
 from planner.estimate.market import OWN_CONTRACT, idle_discounts, is_own_contract
+from planner.scenario.hardware_keys import COMMITMENT_HOURS, ContractModel
 from planner.scenario.schema import HORIZON_S, MAX_PERIODS, Scenario
-from planner.scenario.terms import COMMITMENT_HOURS, ContractModel
 from planner.spelling import closest
 from planner.units import counted, format_duration, format_money
 

@@ -25,7 +25,7 @@ from planner.estimate.serving_formats import FORMATS
 from planner.estimate.serving_spares import repair_s
 from planner.estimate.serving_tiers import fleet_engine
 from planner.scenario.schema import Failures, TrainingJob
-from planner.traffic.lengths import ALIKE
+from planner.traffic.model import ALIKE
 from planner.units import format_bytes, format_duration, format_number
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from planner.carriers import dataclass
 from planner.optimize.solve import Solution
 from planner.plan.rows.pools import PoolUse, contract_figures, on_demand_price, share_rows, stands_of
 from planner.plan.rows.row_cells import usd
-from planner.scenario.owned import Owned
+from planner.scenario.hardware_keys import Owned
 from planner.scenario.schema import Scenario, TrainingJob
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.architecture.work import training_flop_per_token
+from planner.architecture.model import training_flop_per_token
 from planner.candidates.layouts import RECOMPUTE, SHARDING
 from planner.candidates.machines import carbon_mg_per_hour, grid_of, power_w
-from planner.equations import checkpoints as ckp
+from planner.equations import reliability as rel
 from planner.equations.rules import training_hours
 from planner.estimate.resolve_run import checkpoints_kept, storage_price_usd
 from planner.estimate.run import TERMS, checkpoint_bytes_of, run_figures
@@ -190,7 +190,7 @@ def run_cells_of(
         return {"modelled": False, "goodput": 1.0}
     size = checkpoint_bytes_of(question.arch, question.spec)
     figures = run_figures(busy_s, devices, size, run)
-    stored = float(ckp.checkpoint_storage_bytes(size, checkpoints_kept(question.job))) * jobs
+    stored = float(rel.checkpoint_storage_bytes(size, checkpoints_kept(question.job))) * jobs
     price = storage_price_usd(question.job)
     hours = sum(terms.values()) / 3600.0
     mtbf_s = float(figures.mtbf_s)
@@ -203,7 +203,7 @@ def run_cells_of(
         "mtbf_hours": mtbf_s / 3600.0 if np.isfinite(mtbf_s) else None,
         "expected_failures": float(figures.failures),
         "storage_bytes": stored,
-        "storage_usd": None if price is None else float(ckp.checkpoint_storage_cost(stored, price, hours)),
+        "storage_usd": None if price is None else float(rel.checkpoint_storage_cost(stored, price, hours)),
     }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from planner.budget.charges import metered_hours
 from planner.budget.model import Budget, BudgetLine
 from planner.carriers import dataclass
-from planner.equations.ownership import HOURS_PER_YEAR, W_PER_KW
+from planner.equations.machine_costs import HOURS_PER_YEAR, W_PER_KW
 from planner.plan.model.bought import OwnedHour
 from planner.plan.model.plan import PlanDocument
 from planner.report.plan_words import spaced

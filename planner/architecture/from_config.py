@@ -10,13 +10,11 @@ from types import MappingProxyType
 from planner.architecture.config import Config
 from planner.architecture.encoders import is_encoder
 from planner.architecture.families import FAMILIES, Family, Feed
-from planner.architecture.further_families import FURTHER
-from planner.architecture.later_families import LATER
+from planner.architecture.further_families import FURTHER, LATER
 from planner.architecture.model import Architecture, LayerGroup
 from planner.carriers import dataclass
 from planner.equations import linear_attention as lin
 from planner.equations import parameters as par
-from planner.equations import state_space as ssm
 from planner.equations.sparse_attention import index_parameters
 
 LAYER_KEYS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
@@ -212,8 +210,8 @@ def _state_space(config: Config, family: Family, hidden: int) -> _Attention:
         output_gate=True,
         kernel_tokens=kernel,
         chunk_tokens=chunk,
-        weights=int(ssm.state_space_matrix_parameters(*shape)),
-        parameters=int(ssm.state_space_parameters(*shape, kernel, *map(int, biases))),
+        weights=int(lin.state_space_matrix_parameters(*shape)),
+        parameters=int(lin.state_space_parameters(*shape, kernel, *map(int, biases))),
     )
 
 

@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 from planner.carriers import dataclass
+from planner.scenario.checks import AS_WRITTEN, probability
 from planner.scenario.load import parse_scenario
-from planner.scenario.probability import AS_WRITTEN, probability
 from planner.scenario.schema import Scenario
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from planner.traffic.arrivals import DAY_HOURS
-from planner.traffic.lengths import HIGHEST_P95_OVER_MEAN
-from planner.traffic.model import Array, Traffic
+from planner.traffic.model import HIGHEST_P95_OVER_MEAN, Array, Traffic
 from planner.traffic.trace import Trace
 
 _PERCENTILES = (50, 90, 95, 99)
