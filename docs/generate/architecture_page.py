@@ -60,8 +60,8 @@ ADDING = (
     ("an export format", "a module that writes it, its line in the registry, its word on the command line; what its "
      "program accepts is recorded in `tests/export/recorded`; of a trainer also when it is taken, of an engine what it "
      "allows by default and whether others start it",
-     ("planner/export/registry.py", "planner/cli/export.py", "planner/export/trainers.py",
-      "planner/estimate/engines.py", "planner/export/planned_engine.py")),
+     ("planner/export/registry.py", "planner/cli/export.py", "planner/export/chosen_program.py",
+      "planner/estimate/engines.py")),
     ("a cell of a row", "its type, its value, its check: its column in CSV, its class for the verifier and its line of "
      "the trace follow from the type, for those of `Energy`; a line of the text where it is worth one",
      ("planner/plan/model/rows.py", "planner/plan/rows/row_cells.py", "planner/checks/cells.py")),

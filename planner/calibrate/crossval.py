@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planner.calibrate.effects import BAND_NORMAL
-from planner.calibrate.mixed import Values
+from planner.calibrate.mixed_model import Values
 from planner.calibrate.training import Point, fit_constants, strangers, vendor_deviation
+from planner.calibrate.training_effects import BAND_NORMAL
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
-from planner.validate.folds import Fold, beyond_folds, weights_of
-from planner.validate.judgement import LEVEL, Judged, weighted_quantile
+from planner.validate.judgement import LEVEL, Fold, Judged, beyond_folds, weighted_quantile, weights_of
 
 FEWEST = 8  # configurations of a corner, and of what is left to fit without it
 
@@ -150,7 +149,7 @@ def hold_out(
     points
         Sorted by family, as `points_of` gives them.
     folds
-        Of `planner.validate.folds`; rows that none of them judges have no prediction.
+        Of `planner.validate.judgement`; rows that none of them judges have no prediction.
     tell
         Called with the name of each fold.
     """

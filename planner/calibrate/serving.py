@@ -12,16 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from planner.calibrate.linearised import BAND_NORMAL
-from planner.calibrate.mixed import Values
+from planner.calibrate.mixed_model import BAND_NORMAL, Values
 from planner.calibrate.serving_fit import NAMES, Sample, fit_serving, fitted_to
 from planner.calibrate.serving_traits import calibration_of
 from planner.carriers import dataclass
 from planner.catalog.fitted_constants import LEVELS, SERVING_SCHEMA
 from planner.catalog.model import Catalog, ServingCalibration, ServingSpread, ServingTrait
 from planner.errors import InputError
-from planner.validate.folds import joint_folds, weights_of
-from planner.validate.judgement import Judged, weighted_quantile
+from planner.validate.judgement import Judged, joint_folds, weighted_quantile, weights_of
 from planner.validate.serving import batch_of, calibrated_entries, layout_kind_of, side_by_side
 from planner.validate.serving_entries import entries_of
 from planner.validate.serving_points import Point, points_of

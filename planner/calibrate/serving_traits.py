@@ -12,16 +12,18 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.calibrate.linearised import BAND_NORMAL, TAIL_WIDTH, Effects
-from planner.calibrate.mixed import Index, Values
-from planner.calibrate.serving_fit import KINDS, Sample, deviation, problem_of
-from planner.calibrate.serving_priors import (
+from planner.calibrate.mixed_model import BAND_NORMAL, TAIL_WIDTH, Effects, Index, Values
+from planner.calibrate.serving_fit import (
     DISAGGREGATED,
     GROUPS,
+    KINDS,
     OFFSETS,
     SERVING_PRIORS,
     UNFITTED,
     WAYS_OF_A_CAMPAIGN,
+    Sample,
+    deviation,
+    problem_of,
 )
 from planner.carriers import dataclass
 from planner.catalog.fitted_constants import LEVELS, identity

@@ -8,17 +8,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from planner.calibrate.effects import Effects, Labels, Sample, constants_of, fit_effects, predicted
-from planner.calibrate.inherit import HEIRS
-from planner.calibrate.mixed import Values
-from planner.calibrate.priors import PRIORS, SUSTAINED_OF_BEST
+from planner.calibrate.mixed_model import Values
+from planner.calibrate.training_effects import (
+    HEIRS,
+    PRIORS,
+    SUSTAINED_OF_BEST,
+    Effects,
+    Labels,
+    Sample,
+    constants_of,
+    fit_effects,
+    predicted,
+)
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.estimate.constants import NAMES
 from planner.estimate.device_constants import product_ratio, product_share
-from planner.validate.folds import weights_of
-from planner.validate.measured import measured_step_time_s
-from planner.validate.noise import configuration
+from planner.validate.judgement import weights_of
+from planner.validate.measured import configuration, measured_step_time_s
 from planner.validate.rows import MeasuredRow
 from planner.validate.score import why_left_out
 from planner.validate.training import architecture_of, batch_of, device_of, framework_of, refusal

@@ -32,7 +32,7 @@ def training(
     hardware: options.HardwareFolder = None,
 ) -> None:
     """Fit step-time constants by device family, and measure the error on rows left out."""
-    from planner.calibrate.result import calibrate
+    from planner.calibrate.calibration import calibrate
     from planner.catalog.load import load_catalog
     from planner.report.calibration_view import render_calibration
     from planner.validate import rows

@@ -109,13 +109,13 @@ def totals(
     """Predict the device hours of whole training runs and compare with published budgets."""
     from planner.catalog.load import load_catalog
     from planner.report.validation_view import render_validation
-    from planner.validate import rows, totals, totals_result
+    from planner.validate import rows, totals
 
     budgets = rows.read_totals(data) if data else rows.shipped_totals()
     catalog = load_catalog(hardware)
     with frame.progress("predicting"):
         predictions = totals.predict_totals(budgets, catalog, tier.value)
-    found = totals_result.validate_totals(budgets, predictions)
+    found = totals.validate_totals(budgets, predictions)
     frame.emit(render_validation(found, output.value, **frame.view(out)), out)
 
 

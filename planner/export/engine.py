@@ -13,7 +13,7 @@ from planner.architecture.model import is_text_part
 from planner.estimate.engines import cut_block, engine_rules, in_blocks
 from planner.estimate.kernels import LEAST_CAPABILITY, OLD_CAPABILITY, left_behind
 from planner.estimate.resolve_serving import LONGEST_SPREADS
-from planner.export.header import Target
+from planner.export.file_text import Target
 from planner.export.launch import NotExpressible, ServingLaunch
 from planner.scenario.workload_parts import Lengths
 from planner.traffic.trace import LONGEST

@@ -8,17 +8,17 @@ from typing import Literal
 import numpy as np
 from typing_extensions import TypedDict
 
-from planner.calibrate.priors import PRIORS
-from planner.calibrate.result import Calibration
+from planner.calibrate.calibration import Calibration
+from planner.calibrate.gather import folds_of
 from planner.calibrate.serving import ServingCalibrationRun
-from planner.calibrate.serving_gather import folds_of
-from planner.calibrate.serving_priors import SERVING_PRIORS
+from planner.calibrate.serving_fit import SERVING_PRIORS
 from planner.calibrate.training import by_family
+from planner.calibrate.training_effects import PRIORS
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Lines, columns
 from planner.report.validation_tables import percent
-from planner.validate.serving_bars import errors_of_fold
 from planner.validate.serving_entries import Entry
+from planner.validate.serving_score import errors_of_fold
 
 # what is left of a constant's uncertainty once the rows are seen, as a share of its prior's
 _DECIDED, _WEAK = 0.5, 0.9

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from planner import files, units
-from planner.calibrate.gather import gather
-from planner.calibrate.serving_gather import gather_serving
+from planner.calibrate.gather import gather, gather_serving
 from planner.catalog.load import load_catalog
 from planner.errors import PlanError
 from planner.report import json, markdown
@@ -24,7 +23,6 @@ from planner.validate.result import errors_of, validate_training
 from planner.validate.rows import HOUSE, shipped_left_out, shipped_reasons
 from planner.validate.score import Scored, memory_summaries, score_step_times, summaries
 from planner.validate.serving import batch_of
-from planner.validate.serving_bars import QUANTITIES, ServingErrors, errors_of_fold
 from planner.validate.serving_evidence import (
     ServingEvidence,
     accepted_serving,
@@ -32,9 +30,15 @@ from planner.validate.serving_evidence import (
     serving_obstacles,
     serving_verdicts,
 )
-from planner.validate.serving_lint import lint
-from planner.validate.serving_result import coverage_of
-from planner.validate.serving_score import PEAK_MEMORY, ScoredPoint, kind_summaries
+from planner.validate.serving_result import coverage_of, lint
+from planner.validate.serving_score import (
+    PEAK_MEMORY,
+    QUANTITIES,
+    ScoredPoint,
+    ServingErrors,
+    errors_of_fold,
+    kind_summaries,
+)
 from planner.validate.summary import Summary, by_name, worst_rows
 
 Sections = list[tuple[str, list[Block]]]

@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 from typing import Any, cast
 
 from planner.carriers import dataclass
-from planner.validate.conventions import measured_tflops_per_device
 from planner.validate.model import (
     BandRow,
     CoverageRow,
@@ -22,6 +21,7 @@ from planner.validate.model import (
     ValidationDocument,
 )
 from planner.validate.rows import MeasuredRow
+from planner.validate.rows_facts import measured_tflops_per_device
 from planner.validate.score import (
     Coverage,
     Predicted,

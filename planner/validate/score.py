@@ -2,7 +2,7 @@
 
 An error is predicted / measured - 1, of the step time. A row that publishes tokens/s or
 TFLOP/s is turned into a step time first, the latter in the row's own conventions. Rows of one
-configuration are held against their median, see noise.py. Rows of trust C are predicted and
+configuration are held against their median, see measured.py. Rows of trust C are predicted and
 shown, but count in no figure.
 """
 
@@ -12,8 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from planner.carriers import dataclass
-from planner.validate.measured import measured_step_time_s
-from planner.validate.noise import configuration, medians
+from planner.validate.measured import configuration, measured_step_time_s, medians
 from planner.validate.rows import MeasuredRow
 from planner.validate.summary import Summary, by_name, summarise
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from planner.carriers import dataclass
-from planner.validate.noise import noise_of
+from planner.validate.measured import noise_of
 
 FEWEST_ROWS = 10  # a group with fewer is reported without a bar
 RESAMPLES = 2000

@@ -11,8 +11,7 @@ import pytest
 
 from planner.calibrate import serving_fit
 from planner.calibrate.serving import FOLDS, ServingHeldOut, calibrate_serving, hold_out, sample_of
-from planner.calibrate.serving_fit import fit_serving
-from planner.calibrate.serving_priors import GROUPS, OFFSETS
+from planner.calibrate.serving_fit import GROUPS, OFFSETS, fit_serving
 from planner.calibrate.serving_traits import calibration_of
 from planner.catalog.fitted_constants import read_serving
 from planner.catalog.load import load_catalog

@@ -25,9 +25,9 @@ from planner.errors import InputError
 from planner.estimate.layout import chunk_layers, cut_chunks, equal_chunks
 from planner.estimate.software import uneven_stages
 from planner.export import Launch, NotExpressible, TrainingLaunch, export, launches_of
+from planner.export.chosen_program import training_command
 from planner.export.torchtitan import job_config
-from planner.export.trainers import training_command
-from planner.export.training import steps_between_checkpoints
+from planner.export.trainer import steps_between_checkpoints
 from tests.export.scripts import RECORDED, Started, recorded_parser, started, syntax_error, torchrun_words
 from tests.tiers import settings
 

@@ -1,8 +1,10 @@
-"""One quoting a target language: what came from a file is text there and stays text.
+"""The text of exported files: their head, commands of a shell, and one quoting a target language.
 
-Values are quoted by emitters, never by formatting: shell words by `shlex`, YAML by PyYAML's safe dumper, JSON and
-TOML by writers that escape every character that could end a string. Comments take one line of visible text. Names
-of objects (Kubernetes, files, jobs) are cleaned, because there nothing can be quoted.
+What came from a file is text there and stays text. Values are quoted by emitters, never by formatting: shell words by
+`shlex` (all but what is marked to be expanded), YAML by PyYAML's safe dumper, JSON and TOML by writers that escape
+every character that could end a string. Comments take one line of visible text. Names of objects (Kubernetes, files,
+jobs) are cleaned, because there nothing can be quoted. A head says who made the file, from which plan, for which
+version, and what to fill in.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
+from planner.carriers import dataclass
+from planner.export.launch import Launch
 from planner.report.escape import terminal
 
 DNS_LABEL_LENGTH = 63
@@ -186,3 +190,106 @@ def object_name(stem: str) -> str:
         digest = sha256(_encodable(stem).encode()).hexdigest()[:6]
         label = f"{label[:OBJECT_LENGTH].strip('-')}-{digest}"
     return label if label[0].isalpha() else f"w-{label}"
+
+
+class Expand(str):
+    """Text that the shell expands where the command runs, as `"$MODEL"`; our own words only, never a file's."""
+
+    __slots__ = ()
+
+
+Argument = tuple[str, object | None]  # an option and its value; None: the option stands alone
+
+
+def command_line(words: Sequence[object], arguments: Sequence[Argument]) -> str:
+    """A command with one option a line.
+
+    Examples
+    --------
+    >>> print(command_line(["vllm", "serve", "a b"], [("--port", 80), ("--quiet", None), ("--host", Expand('"$H"'))]))
+    vllm serve 'a b' \\
+      --port 80 \\
+      --quiet \\
+      --host "$H"
+    """
+    return " \\\n  ".join([" ".join(map(_word, words)), *(_option(*argument) for argument in arguments)])
+
+
+def _option(name: str, value: object | None) -> str:
+    if value is None:
+        return name
+    joint = "=" if str(value).startswith("-") else " "  # a value that looks like an option stays a value
+    return f"{name}{joint}{_word(value)}"
+
+
+def _word(value: object) -> str:
+    return str(value) if isinstance(value, Expand) else shell(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The program that a file is for, in the version whose options were read."""
+
+    name: str
+    version: str
+    read: str  # ISO date on which its options were read
+    source: str  # where, owner/repository:path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blank:
+    """What a plan does not know, and the environment variable (or placeholder) that stands for it."""
+
+    name: str
+    meaning: str
+
+
+def demand(blank: Blank) -> str:
+    """A line that stops a script, with the meaning, where a variable is not set."""
+    return f': "${{{blank.name}:?{shell_double(blank.meaning)}}}"'
+
+
+def header_lines(launch: Launch, target: Target, blanks: Sequence[Blank] = (), notes: Sequence[str] = ()) -> list[str]:
+    """Lines of the head without comment marks; each is one line of visible text.
+
+    Parameters
+    ----------
+    launch
+        What the file launches.
+    target
+        The program and version that it is for.
+    blanks
+        What to fill in before use.
+    notes
+        What else to know: where the file differs from what was planned, what was left out.
+    """
+    origin = launch.origin
+    case = f", case {origin.case}" if origin.case else ""
+    proven = "" if origin.proven else f", {origin.status}: not proven"
+    lines = [
+        f"Made by: {origin.command} (plan {origin.planner})",
+        f"Plan: {origin.plan_name} ({origin.scenario_file}{case}{proven}), sha256 {origin.plan_sha256}",
+        f"Catalog: {origin.catalog}; prices as of {origin.prices_as_of or 'unknown'}",
+        f"Workload: {launch.workload}, {launch.model.name} on {placed(launch)}",
+        f"For: {target.name} {target.version} (options read on {target.read} from {target.source})",
+        "Check before use: predicted, not tried on this hardware.",
+    ]
+    if blanks:
+        lines.append("The plan does not know these; set them before use:")
+        width = max(len(blank.name) for blank in blanks)
+        lines += [f"  {blank.name:{width}}  {blank.meaning}" for blank in blanks]
+    lines += [f"Note: {note}" for note in notes]
+    return [" " * (len(line) - len(line.lstrip(" "))) + comment(line) for line in lines]
+
+
+def placed(launch: Launch) -> str:
+    """Where an allocation stands: "2 × n3-H100-SXM5x8 (8 × h100-sxm-80gb), hyperstack CANADA-1, on_demand"."""
+    machine = launch.machine
+    place = " ".join(dict.fromkeys(part for part in (machine.provider, machine.region, machine.zone) if part))
+    shape = f"{machine.nodes} × {machine.shape_name} ({machine.devices_per_node} × {machine.device})"
+    return f"{shape}, {place}, {machine.price_model}"
+
+
+def commented(lines: Sequence[str], mark: str = "#") -> str:
+    """Lines as comments of a script, YAML or TOML file."""
+    return "".join(f"{mark} {line}".rstrip() + "\n" for line in lines)

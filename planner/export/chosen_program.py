@@ -1,14 +1,20 @@
-"""Which trainer a job is given to: that of its prediction, else the first that has words for its layout."""
+"""Which program an allocation is given to: the trainer of its prediction, the server of the engine it was planned for.
+
+Else it is the first trainer that has words for its layout, and vLLM where the plan names another engine or none.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from planner.estimate.engines import engine_rules
+from planner.export import sglang, vllm
 from planner.export.axolotl import axolotl_command
 from planner.export.deepspeed import deepspeed_command
-from planner.export.launch import NotExpressible, TrainingLaunch
+from planner.export.launch import NotExpressible, ServingLaunch, TrainingLaunch
 from planner.export.maxtext import maxtext_command
 from planner.export.megatron import megatron_command
+from planner.export.serving_command import Meeting, Server
 from planner.export.torchtitan import torchtitan_command
 from planner.export.trainer import Command
 from planner.export.trl import trl_command
@@ -57,3 +63,32 @@ def first_that_can(launch: TrainingLaunch, trainers: Sequence[tuple[str, Trainer
         raise reasons[0]
     named = "; ".join(f"{name}: {error.reason}" for (name, _), error in zip(trainers, reasons))
     raise NotExpressible(named, reasons[0].instead)
+
+
+SCRIPTS_ALONE = {"llama.cpp": "llama.cpp", "trt-llm": "TensorRT-LLM"}
+
+
+def planned_server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = None) -> Server:
+    """The command of one port, as `vllm.server` and `sglang.server` make it.
+
+    Parameters
+    ----------
+    launch
+        The fleet's allocation.
+    meeting
+        How the nodes of a replica find each other, where there are several.
+    together
+        Replicas behind the port; default: those that share a node.
+
+    Raises
+    ------
+    NotExpressible
+        The engine has no words for it.
+    """
+    rules = engine_rules(launch.engine or launch.fleet.engine)
+    name = rules.name if rules else ""
+    if name == "sglang":
+        return sglang.server(launch, meeting, together=together)
+    if name in SCRIPTS_ALONE:
+        raise NotExpressible(f"a server of {SCRIPTS_ALONE[name]} is exported as a script of its own alone")
+    return vllm.server(launch, meeting, together=together)

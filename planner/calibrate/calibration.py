@@ -10,16 +10,13 @@ from dataclasses import replace
 import numpy as np
 
 from planner.calibrate.crossval import CORNERS, HeldOut, beyond, hold_out, power_beyond
-from planner.calibrate.effects import BAND_NORMAL
-from planner.calibrate.inherit import HEIRS, Heir
-from planner.calibrate.priors import PRIORS
 from planner.calibrate.training import Constants, Point, by_family, fit_constants, points_of, vendor_deviation
+from planner.calibrate.training_effects import BAND_NORMAL, HEIRS, PRIORS, Heir
 from planner.carriers import dataclass
 from planner.catalog.model import Band, Catalog, TrainingFamily, TrainingPart
 from planner.errors import InputError
-from planner.validate.folds import source_folds, weights_of
-from planner.validate.judgement import Judged, weighted_quantile
-from planner.validate.memory import predict_peak_memory
+from planner.validate.judgement import Judged, source_folds, weighted_quantile, weights_of
+from planner.validate.memory_rows import predict_peak_memory
 from planner.validate.rows import MeasuredRow
 from planner.validate.rows_setup import sizes_of
 from planner.validate.score import why_left_out

@@ -1,16 +1,20 @@
-"""A serving command before it is written into a script, a SkyPilot task or a pod."""
+"""A serving command, as it goes into a script of one node, a SkyPilot task or a pod; and what a router in front needs.
+
+A router is told which share of each kind of request goes to which allocation.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from typing_extensions import TypedDict
 
 from planner.carriers import dataclass
 from planner.estimate.kernels import EXPORTED_KINDS, PLUGINS, TPU_HOST_CHIPS
-from planner.export import engine
-from planner.export.command import Argument, Expand, command_line
-from planner.export.header import Blank, Target, demand
-from planner.export.launch import Launch, NotExpressible, ServingLaunch
+from planner.export import engine, file_text
+from planner.export.file_text import Argument, Blank, Expand, Target, command_line, commented, demand, header_lines
+from planner.export.launch import Bucket, ExportFile, Launch, NotExpressible, ServingLaunch
 from planner.report.escape import terminal
 
 PORT = 8000
@@ -214,3 +218,154 @@ def serving(launch: Launch) -> ServingLaunch:
     if launch.machine.shape_kind == "share":
         raise NotExpressible(f"{launch.machine.shape_name} is a share of a device, of which engines have no notion")
     return launch
+
+
+def routing_files(launch: ServingLaunch, target: Target) -> list[ExportFile]:
+    """The allocation's row of the routing table; nothing where all requests come to one allocation alike."""
+    if not launch.pools and len(launch.buckets) <= 1:
+        return []
+    return [ExportFile(name=f"{launch.stem}.routing.json", text=file_text.json(routing_table(launch, target)))]
+
+
+class BucketRouted(TypedDict):
+    """Requests of a kind that this allocation takes at the planned peak, and which share of all that is."""
+
+    name: str
+    input_tokens: float | None
+    output_tokens: float | None
+    requests_per_s: float
+    share: float
+
+
+class RoutingTable(TypedDict):
+    """The allocation's row of the routing table."""
+
+    about: list[str]
+    fleet: str
+    pool: str
+    other_pools: list[str]
+    role: str
+    replicas: int
+    planned_requests_per_s_per_replica: float
+    buckets: list[BucketRouted]
+
+
+def routing_table(launch: ServingLaunch, target: Target) -> RoutingTable:
+    """Shares of the requests of each bucket at the planned peak that this allocation takes."""
+    return {
+        "about": header_lines(launch, target),
+        "fleet": launch.workload,
+        "pool": launch.stem,
+        "other_pools": list(launch.pools),
+        "role": launch.role,
+        "replicas": launch.replicas,
+        "planned_requests_per_s_per_replica": launch.requests_per_s,
+        "buckets": [_bucket(bucket) for bucket in launch.buckets],
+    }
+
+
+def _bucket(bucket: Bucket) -> BucketRouted:
+    peak, routed = bucket.peak_requests_per_s, bucket.routed_requests_per_s
+    return {
+        "name": bucket.name,
+        "input_tokens": bucket.input_tokens,
+        "output_tokens": bucket.output_tokens,
+        "requests_per_s": routed,
+        "share": min(routed / peak, 1.0) if peak > 0 else 0.0,
+    }
+
+
+ServerOf = Callable[[ServingLaunch, Meeting], Server]
+
+
+def script_files(
+    launch: Launch, suffix: str, server_of: ServerOf, apart: Callable[[ServingLaunch], bool]
+) -> list[ExportFile]:
+    """An engine's script of one allocation, and its row of the routing table.
+
+    Parameters
+    ----------
+    launch
+        The allocation.
+    suffix
+        Of the script's name.
+    server_of
+        The engine's `server`.
+    apart
+        Whether each replica of a node is a server of its own, behind a port of its own.
+
+    Raises
+    ------
+    NotExpressible
+        The engine has no words for it.
+    """
+    fleet = serving(launch)
+    server = server_of(fleet, SCRIPT)
+    text = servers_apart(fleet, server) if apart(fleet) else script(fleet, server)
+    return [ExportFile(name=f"{launch.stem}.{suffix}", text=text), *routing_files(fleet, server.target)]
+
+
+def script(launch: ServingLaunch, server: Server) -> str:
+    """The script: head, what to fill in, the command."""
+    spans = launch.nodes_per_replica > 1
+    blanks = (*server.blanks, *(SCRIPT_BLANKS if spans else ()))
+    head = header_lines(launch, server.target, blanks, [*how_often(launch), *server.notes])
+    asked = [demand(blank) for blank in SCRIPT_BLANKS] if spans else []
+    body = ["set -eu", *asked, *chosen_devices(launch), *server.lines(SCRIPT if spans else None)]
+    return "#!/usr/bin/env bash\n" + commented(head) + "\n".join(body) + "\n"
+
+
+def servers_apart(launch: ServingLaunch, server: Server) -> str:
+    """The script of a node whose replicas are a server each: `server` is that of one of them."""
+    together, port = replicas_together(launch), port_of(launch)
+    ports = f"a node has {together} servers, at ports {port} to {port + together - 1}: put a balancer in front"
+    head = header_lines(launch, server.target, server.blanks, [*how_often(launch), *server.notes, ports])
+    own = [("--port", Expand('"$2"')) if name == "--port" else (name, value) for name, value in server.arguments]
+    serve = f'export {visible(launch)}="$1"\nexec {command_line(server.words, own)}'
+    body = ["set -eu", *map(demand, server.blanks), *each_replica(launch, serve, str)]
+    return "#!/usr/bin/env bash\n" + commented(head) + "\n".join(body) + "\n"
+
+
+def how_often(launch: ServingLaunch) -> list[str]:
+    """On how many nodes a script of one node runs, and what it makes."""
+    nodes, replicas, spare = launch.machine.nodes, launch.replicas, launch.replicas - launch.replicas_needed
+    each, together = launch.nodes_per_replica, replicas_together(launch)
+    per = f"{each} nodes make one replica" if each > 1 else f"{together} replica{'s' * (together > 1)} a node"
+    spares = f", {spare} of them spare" if spare else ""
+    if launch.machine.shape_kind == "mig":  # a slice counts as a node
+        slices = f"each of {nodes} slices" if nodes > 1 else "the one slice"
+        own = " and, where they lie on one host, a port of its own" if nodes > 1 else ""
+        return [
+            f"run this for {slices}, {replicas} in all{spares}: CUDA_VISIBLE_DEVICES=MIG-..., as nvidia-smi -L names "
+            f"it, gives a server its slice{own}"
+        ]
+    where = f"each of {nodes} nodes" if nodes > 1 else "the one node"
+    if launch.on is not None:
+        others = ", ".join(launch.on.others) or "other replicas of its own"
+        where = f"node {launch.on.node + 1} of the {launch.on.nodes} that fleets share, beside {others}"
+        per = f"devices {', '.join(map(str, launch.on.devices))} are its own there"
+    return [f"run this on {where}: {per}, {replicas} in all{spares}"]
+
+
+def each_replica(launch: ServingLaunch, serve: str, named: Callable[[int], str]) -> Iterator[str]:
+    """Lines that start a server for each replica of a node; all of them end when one does.
+
+    Parameters
+    ----------
+    launch
+        The allocation, of several replicas a node.
+    serve
+        Lines that become one server, whose devices are "$1" and whose port is "$2".
+    named
+        A device of the node as the engine names it.
+    """
+    size, port = launch.devices_per_replica, port_of(launch)
+    first = launch.on.devices[0] if launch.on is not None else 0
+    yield "serve() { # its devices and its port"
+    yield "  " + serve.replace("\n", "\n  ")
+    yield "}"
+    yield "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"
+    for number in range(replicas_together(launch)):
+        own = range(first + number * size, first + (number + 1) * size)
+        yield f"serve {','.join(map(named, own))} {port + number} &"
+    yield "wait -n"
