@@ -34,7 +34,7 @@ what it costs, as columns; [`optimize/build.py`](../planner/optimize/build.py) m
 process chooses. [`plan/rows/allocations.py`](../planner/plan/rows/allocations.py) writes the chosen column with each
 named part and its equation; [`checks/allocation.py`](../planner/checks/allocation.py) works them out anew from the
 scenario, the catalog and the same equations, and nothing else;
-[`report/screen.py`](../planner/report/screen.py) and its like only draw what the document says."""
+[`report/plan_formats.py`](../planner/report/plan_formats.py) and its like only draw what the document says."""
 
 ADDING = (
     ("a device", "a file in `hardware/devices`, or `devices:` of a catalog of one's own; no code",
@@ -49,9 +49,9 @@ ADDING = (
     ("another price model", "its name in the catalog and in scenarios; by the hour: that it is metered, and where it "
      "trains or serves; ahead: how it is bought, and what is due when",
      ("planner/catalog/offers.py", "planner/scenario/hardware_keys.py", "planner/estimate/market.py",
-      "planner/candidates/contracts.py", "planner/checks/purchases.py", "planner/budget/charges.py")),
+      "planner/candidates/contracts.py", "planner/checks/bought_ahead.py", "planner/budget/charges.py")),
     ("a flag of all commands", "its option and what it does, and its place in the help",
-     ("planner/cli/frame.py", "planner/cli/layout.py")),
+     ("planner/cli/frame.py", "planner/cli/help_layout.py")),
     ("a key of a scenario", "a field with its unit and description (the docs page and the JSON Schema are made of it), "
      "and the place where it acts; a key that does not act is refused",
      ("planner/scenario/training_job.py", "planner/scenario/serving_fleet.py", "planner/scenario/checks.py")),

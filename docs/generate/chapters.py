@@ -91,8 +91,7 @@ CHAPTERS = (
         rooms=(
             "parameters",
             "flops",
-            "linear_attention",
-            "sparse_attention",
+            "kinds_of_attention",
         ),
     ),
     Chapter(

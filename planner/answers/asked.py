@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from planner.plan.model.frontier_document import FrontierDocument, FrontierPoint
     from planner.plan.model.plan import PlanDocument
     from planner.report.model import ReportDocument
-    from planner.sweeps.model import Point, SweepDocument
+    from planner.sweeps.document import Point, SweepDocument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -160,7 +160,7 @@ class Plan(Solved):
 
     def explain(self, workload: str | None = None, *, rejected: bool = False) -> Explanation:
         """What stands behind the plan, term by term: `planner.explain`."""
-        from planner.api.explaining import explain
+        from planner.api.asking import explain
 
         return explain(self, workload, rejected=rejected)
 
@@ -193,7 +193,7 @@ class Plan(Solved):
         UsageError
             There is no drawing of that name, or the plan has nothing to draw under it.
         """
-        from planner.report.plots import DEADLINE, PLOTS, plots_of
+        from planner.report.notebook import DEADLINE, PLOTS, plots_of
 
         if unknown := [name for name in names if name not in PLOTS]:
             raise UsageError.of(

@@ -7,7 +7,7 @@ from planner.analysis.reserve.model import ReserveDocument
 from planner.plan.document_schemas import Schema, document_schema, plan_json_schema
 from planner.plan.model.frontier_document import FrontierDocument
 from planner.report.model import ReportDocument
-from planner.sweeps.model import SweepDocument
+from planner.sweeps.document import SweepDocument
 from planner.validate.model import ValidationDocument
 
 TITLES = {

@@ -69,7 +69,7 @@ def report(
         The budget cannot be made as it is asked for.
     """
     from planner.api.advising import advice, command
-    from planner.api.margins import margins as costs_of_margins
+    from planner.api.asking import margins as costs_of_margins
     from planner.report.next_words import asking
     from planner.report.report_view import report_document
 

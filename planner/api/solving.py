@@ -209,7 +209,7 @@ def candidates_table(
 def solved_again(document: PlanDocument, catalog: Catalog | None = None) -> tuple[list[Problem], str, bool]:
     """What solving the scenario again says against a plan, in words what it came to, and whether that decides.
 
-    Costs agree to a millionth or a cent (`planner.plan.proof.slack`).
+    Costs agree to a millionth or a cent (`planner.plan.parts.slack`).
     """
     from planner.analysis.again import differences
 

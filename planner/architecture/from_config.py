@@ -13,9 +13,9 @@ from planner.architecture.families import FAMILIES, Family, Feed
 from planner.architecture.further_families import FURTHER, LATER
 from planner.architecture.model import Architecture, LayerGroup
 from planner.carriers import dataclass
-from planner.equations import linear_attention as lin
+from planner.equations import kinds_of_attention as lin
 from planner.equations import parameters as par
-from planner.equations.sparse_attention import index_parameters
+from planner.equations.kinds_of_attention import index_parameters
 
 LAYER_KEYS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 HIDDEN_KEYS = ("hidden_size", "n_embd", "d_model", "n_embed")

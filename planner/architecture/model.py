@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from planner.carriers import dataclass
 from planner.equations import flops
-from planner.equations.kv_cache import constant_state_bytes
-from planner.equations.linear_attention import (
+from planner.equations.kinds_of_attention import (
     convolution_state_bytes,
     linear_attention_forward_flop_per_token,
     state_space_forward_flop_per_token,
 )
+from planner.equations.kv_cache import constant_state_bytes
 from planner.equations.registry import FloatOrArray, as_float
 
 

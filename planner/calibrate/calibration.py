@@ -9,8 +9,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from planner.calibrate.crossval import CORNERS, HeldOut, beyond, hold_out, power_beyond
-from planner.calibrate.training import Constants, Point, by_family, fit_constants, points_of, vendor_deviation
+from planner.calibrate.training import (
+    CORNERS,
+    Constants,
+    HeldOut,
+    Point,
+    beyond,
+    by_family,
+    fit_constants,
+    hold_out,
+    points_of,
+    power_beyond,
+    vendor_deviation,
+)
 from planner.calibrate.training_effects import BAND_NORMAL, HEIRS, PRIORS, Heir
 from planner.carriers import dataclass
 from planner.catalog.model import Band, Catalog, TrainingFamily, TrainingPart
@@ -36,7 +47,7 @@ class Calibration:
     vendor: float  # how much further heirs of another vendor are off than guessed (`vendor_deviation`)
     memory: Band  # of peak memory as devices and allocators report it, all families together
     tuning_memory: Band  # of trainers that fine-tune
-    corners: Mapping[str, tuple[Judged, Judged]]  # rows that lie beyond others; see `crossval.beyond`
+    corners: Mapping[str, tuple[Judged, Judged]]  # rows that lie beyond others; see `training.beyond`
     others: Mapping[str, TrainingFamily]  # families of the catalog that the rows do not speak of
     catalog: Catalog
     source: str

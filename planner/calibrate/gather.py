@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from planner.calibrate.calibration import Calibration, calibrate
-from planner.calibrate.crossval import CORNERS, HeldOut, hold_out
 from planner.calibrate.serving import ServingCalibrationRun, calibrate_serving
-from planner.calibrate.training import Point, fit_constants, points_of
+from planner.calibrate.training import CORNERS, HeldOut, Point, fit_constants, hold_out, points_of
 from planner.catalog.model import Catalog
 from planner.errors import InputError
 from planner.files import data_folder, read_text

@@ -13,7 +13,7 @@ the result is a smooth function of the rows and the same on every processor.
 Families without rows of their own take over the constants of a near generation, with a wider band. How much further
 they may be off than families differ anyhow was fixed by what they share: vendor, years, instructions. That is a guess.
 How much further still those of another vendor are off is learnt from those that have rows, each predicted as if it had
-none (`crossval.vendor_deviation`).
+none (`training.vendor_deviation`).
 """
 
 from __future__ import annotations

@@ -18,10 +18,10 @@ from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
 from planner.checks.allocation import AllocationCheck
 from planner.checks.bands import total_band_findings, workload_band_findings
+from planner.checks.bought_ahead import contract_findings, data_findings
 from planner.checks.calendar import order_findings, schedule_findings
 from planner.checks.cells import rule_findings, training_demand
 from planner.checks.costs_beside import elsewhere_findings, owned_hour_findings
-from planner.checks.data import data_findings
 from planner.checks.findings import TOLERANCE, Finding, Memo, cell_findings, gathered
 from planner.checks.fleet_load import fleet_cells
 from planner.checks.given import given_alternative_findings, given_findings
@@ -30,7 +30,6 @@ from planner.checks.limits import limit_findings, limit_table_findings
 from planner.checks.others import alternative_findings, infeasible_findings, single_kind_findings
 from planner.checks.plans_beside import other_plan_findings, plain_findings
 from planner.checks.pools import shared_findings
-from planner.checks.purchases import contract_findings
 from planner.checks.run import under_way_findings
 from planner.checks.sources import fact_findings, ledger_findings, named_findings, source_findings
 from planner.errors import Problem

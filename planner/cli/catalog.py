@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli import complete, options
+from planner.cli import complete, flags
 from planner.cli.frame import Form, Frame, command, usage
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ Patterns = list[str] | None
 
 def list_offers(
     frame: Frame,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
     group_by: Annotated[
         str | None, typer.Option("--group-by", metavar="KEY", help="device, provider or region: the cheapest of each.")
     ] = None,
@@ -37,10 +37,10 @@ def list_offers(
     pricing: Annotated[
         str | None, typer.Option("--pricing", metavar="MODEL", help="Only this price model, as on_demand.")
     ] = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
-    allow_suspect: options.AllowSuspect = False,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
+    allow_suspect: flags.AllowSuspect = False,
 ) -> None:
     """List offers, the most compute for the money first."""
     from planner.cli.find import load_catalog
@@ -60,11 +60,11 @@ def show(
         str,
         typer.Argument(metavar="ID", help="A device (or alias), shape or offer.", autocompletion=complete.devices),
     ],
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
 ) -> None:
     """Show one device, shape or offer: every fact with its source, date and status."""
     from planner.cli.find import load_catalog
@@ -86,11 +86,11 @@ def _one_of(named: str | None, hardware: str | None) -> str | None:
 def check(
     frame: Frame,
     named: Named = None,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
     against: Annotated[
         str | None,
         typer.Option(
@@ -119,10 +119,10 @@ def freeze(
     out: Annotated[
         str | None, typer.Option("--out", metavar="FILE", help="Write there; default: only the digest is printed.")
     ] = None,
-    output: options.Output = Form.table,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
+    output: flags.Output = Form.table,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
 ) -> None:
     """Write a catalog as one file in a stable order, and print the SHA-256 that plans record."""
     from planner.catalog.frozen import frozen_text
@@ -153,8 +153,8 @@ def diff(
     frame: Frame,
     old: Annotated[str, typer.Argument(metavar="A", help="A catalog folder, or default.")],
     new: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 7 when they differ.")] = False,
     scenario: Annotated[
         str | None,
@@ -162,8 +162,8 @@ def diff(
             "--scenario", metavar="FILE", help="Also what it does to the plan of this scenario: plan compare."
         ),
     ] = None,
-    settings: options.Settings = None,
-    case: options.Case = None,
+    settings: flags.Settings = None,
+    case: flags.Case = None,
 ) -> None:
     """Show what sets two catalogs apart: facts, offers, what hardware costs by its units, sources, flags."""
     from planner.catalog.diff import difference
@@ -199,13 +199,13 @@ AsOf = Annotated[str, typer.Option("--as-of", metavar="DATE", help="Date of the 
 def import_skypilot(
     frame: Frame,
     files: Files,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
     into: Into = None,
     provider: Annotated[str, typer.Option("--provider", metavar="NAME", help="Default: the folder's name.")] = "",
     source: Source = "",
     as_of: AsOf = "",
-    hardware: options.HardwareFolder = None,
+    hardware: flags.HardwareFolder = None,
 ) -> None:
     """Read price lists of SkyPilot's catalog; every row is taken, or listed with the reason."""
     from planner.catalog.importers.skypilot_lists import read_skypilot
@@ -219,12 +219,12 @@ def import_skypilot(
 def import_gpuhunt(
     frame: Frame,
     folder: Folder,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
     into: Into = None,
     source: Source = "",
     as_of: AsOf = "",
-    hardware: options.HardwareFolder = None,
+    hardware: flags.HardwareFolder = None,
 ) -> None:
     """Read price lists of gpuhunt's catalog; every row is taken, or listed with the reason."""
     from planner.catalog.importers.gpuhunt import read_folder
@@ -241,8 +241,8 @@ Lists = Annotated[list[str], typer.Argument(metavar="FILES", help="Price lists t
 def refresh(
     frame: Frame,
     files: Lists,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
     into: Annotated[
         str | None,
         typer.Option("--into", metavar="FOLDER", help="Write a catalog there that extends the packaged one."),
@@ -263,7 +263,7 @@ def refresh(
         bool, typer.Option("--whole", help="The lists are complete: what they lack is sold no more.")
     ] = False,
     source: Source = "",
-    hardware: options.HardwareFolder = None,
+    hardware: flags.HardwareFolder = None,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 7 when anything changed.")] = False,
 ) -> None:
     """Show what downloaded price lists change: new, gone, dearer, cheaper; write it as a catalog of your own."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli import complete, options
+from planner.cli import complete, flags
 from planner.cli.frame import Form, Frame, command, usage
 from planner.cli.interrupts import answered, on_time
 
@@ -56,39 +56,39 @@ MaxIncrease = Annotated[
 def compare(
     frame: Frame,
     sources: Sources,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
     scenario: ForCatalogs = None,
-    settings: options.Settings = None,
+    settings: flags.Settings = None,
     case: Cases = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
     no_cause: NoCause = False,
     exit_code: ExitCode = False,
     max_increase: MaxIncrease = None,
-    workers: options.Workers = 1,
-    scheduler: options.Scheduler = None,
-    tls: options.Tls = None,
+    workers: flags.Workers = 1,
+    scheduler: flags.Scheduler = None,
+    tls: flags.Tls = None,
     journal: Journal = None,
-    allow_suspect: options.AllowSuspect = False,
-    solver: options.SolverName = options.Solver.highs,
-    time_limit: options.TimeLimit = None,
-    threads: options.Threads = 1,
-    seed: options.Seed = 0,
+    allow_suspect: flags.AllowSuspect = False,
+    solver: flags.SolverName = flags.Solver.highs,
+    time_limit: flags.TimeLimit = None,
+    threads: flags.Threads = 1,
+    seed: flags.Seed = 0,
 ) -> None:
     """Compare plans: what changed in the question, in what is rented, in the money, and which change did it.
 
     One scenario alone is held against its own cases (--case) or settings (--set). Catalogs are compared for one
     scenario, or in a table for several (--scenario, repeated), which --workers and --scheduler share out.
     """
-    from planner.cli.quantities import deadline_of
+    from planner.cli.flags import deadline_of
     from planner.cli.sides import Given
     from planner.cli.sweep import security_of_files
     from planner.optimize import early
 
     most = None if max_increase is None else _increase(max_increase)
-    threads = options.within_cores(frame, threads)
+    threads = flags.within_cores(frame, threads)
     solving = {"solver": solver.value, "time_limit_s": deadline_of(time_limit), "threads": threads, "seed": seed}
     scenarios = scenario or []
     given = Given(

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli import options
+from planner.cli import flags
+from planner.cli.flags import deadline_of, share_of
 from planner.cli.frame import Frame, command, usage
 from planner.cli.interrupts import answered, on_time
-from planner.cli.quantities import deadline_of, share_of
-from planner.cli.stale import AllowStale, fresh, told
+from planner.cli.sides import AllowStale, fresh, told
 from planner.deadline import Deadline, is_up
 from planner.errors import StoppedError
 
@@ -38,7 +38,7 @@ class ReportForm(StrEnum):
 
 def report(
     frame: Frame,
-    plan: options.PlanOrScenario = None,
+    plan: flags.PlanOrScenario = None,
     output: Annotated[ReportForm, typer.Option("--output", "-o", help="Output format.")] = ReportForm.table,
     out: Annotated[
         str | None,
@@ -63,24 +63,24 @@ def report(
         str | None, typer.Option("--fiscal-year-start", metavar="MONTH", help="First month of a fiscal year, as april.")
     ] = None,
     allow_stale: AllowStale = False,
-    settings: options.Settings = None,
-    case: options.Case = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
-    allow_suspect: options.AllowSuspect = False,
-    solver: options.SolverName = options.Solver.highs,
-    gap: options.Gap = "0",
-    time_limit: options.TimeLimit = None,
-    threads: options.Threads = 1,
-    seed: options.Seed = 0,
+    settings: flags.Settings = None,
+    case: flags.Case = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
+    allow_suspect: flags.AllowSuspect = False,
+    solver: flags.SolverName = flags.Solver.highs,
+    gap: flags.Gap = "0",
+    time_limit: flags.TimeLimit = None,
+    threads: flags.Threads = 1,
+    seed: flags.Seed = 0,
 ) -> None:
     """Show a plan with its budget and sources: a page for people, a workbook for finance, a comment for a change."""
     from planner.cli.find import is_scenario, plan_or_scenario
 
     if over and frontier:
         raise usage("not-together", "--over sweeps a frontier and --frontier reads one", "give one of them")
-    threads = options.within_cores(frame, threads)
+    threads = flags.within_cores(frame, threads)
     deadline = deadline_of(time_limit)
     asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": deadline}
     asked |= {"threads": threads, "seed": seed, "allow_suspect": allow_suspect}

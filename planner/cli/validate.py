@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from planner.cli import options
+from planner.cli import flags
 from planner.cli.frame import Frame, command
 
 app = typer.Typer(help="Predictions held against measurements, with their errors.", no_args_is_help=True)
@@ -43,8 +43,8 @@ def training(
     family: Annotated[Patterns, typer.Option("--family", metavar="PATTERN", help="Only these; repeatable.")] = None,
     source: Annotated[Patterns, typer.Option("--source", metavar="PATTERN", help="Only these; repeatable.")] = None,
     output: Annotated[ReportForm, typer.Option("--output", "-o", help="Output format.")] = ReportForm.table,
-    out: options.OutFile = None,
-    hardware: options.HardwareFolder = None,
+    out: flags.OutFile = None,
+    hardware: flags.HardwareFolder = None,
 ) -> None:
     """Predict step time and peak memory of training runs and compare with what was measured."""
     from planner.catalog.load import load_catalog
@@ -75,8 +75,8 @@ def serving(
     device: Annotated[Patterns, typer.Option("--device", metavar="PATTERN", help="Only these; repeatable.")] = None,
     source: Annotated[Patterns, typer.Option("--source", metavar="PATTERN", help="Only these; repeatable.")] = None,
     output: Annotated[ReportForm, typer.Option("--output", "-o", help="Output format.")] = ReportForm.table,
-    out: options.OutFile = None,
-    hardware: options.HardwareFolder = None,
+    out: flags.OutFile = None,
+    hardware: flags.HardwareFolder = None,
 ) -> None:
     """Predict latencies, throughput and memory of serving engines and compare with what was measured."""
     from planner.catalog.load import load_catalog
@@ -103,8 +103,8 @@ def totals(
     data: DataFile = None,
     tier: Annotated[Tier, typer.Option("--tier", help="The estimator to judge.")] = Tier.analytic,
     output: Annotated[ReportForm, typer.Option("--output", "-o", help="Output format.")] = ReportForm.table,
-    out: options.OutFile = None,
-    hardware: options.HardwareFolder = None,
+    out: flags.OutFile = None,
+    hardware: flags.HardwareFolder = None,
 ) -> None:
     """Predict the device hours of whole training runs and compare with published budgets."""
     from planner.catalog.load import load_catalog

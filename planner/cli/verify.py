@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from planner.cli import options
+from planner.cli import flags
 from planner.cli.frame import Form, Frame, command
 
 if TYPE_CHECKING:
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 def verify(
     frame: Frame,
-    plan: options.PlanFile = None,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    plan: flags.PlanFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
     solve: Annotated[bool, typer.Option("--solve", help="Also solve again and compare the optimum.")] = False,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
 ) -> None:
     """Check a plan file against its scenario, its catalog and itself, and what of it is proven without any solver."""
     from planner.cli.find import plan_file

@@ -16,7 +16,7 @@ from planner.estimate.resolve_serving import LONGEST_SPREADS
 from planner.export.file_text import Target
 from planner.export.launch import NotExpressible, ServingLaunch
 from planner.scenario.workload_parts import Lengths
-from planner.traffic.trace import LONGEST
+from planner.traffic.request_trace import LONGEST
 
 UNKNOWN_SPREAD = 4  # a request may be so many times as long as a mean that is given without a spread
 BLOCK = 16  # tokens of a page of the cache: limits are whole pages

@@ -45,8 +45,7 @@ from planner.export.launch import (
     real,
     whole,
 )
-from planner.plan.parts import rows_of, workloads_asked
-from planner.plan.proof import is_proven
+from planner.plan.parts import is_proven, rows_of, workloads_asked
 from planner.plan.references import load_model
 from planner.report.escape import file_stem
 from planner.scenario.schema import ModelRef, ServingFleet, TrainingJob

@@ -31,7 +31,7 @@ FORMATS = {
     entry.name: entry
     for entry in (
         Format(
-            name="torchrun", module="torchrun", kinds=("training",), title="torchrun script with Megatron-LM arguments"
+            name="torchrun", module="megatron", kinds=("training",), title="torchrun script with Megatron-LM arguments"
         ),
         Format(name="torchtitan", module="torchtitan", kinds=("training",), title="torchtitan job file (TOML)"),
         Format(name="deepspeed", module="deepspeed", kinds=("training",), title="DeepSpeed configuration (JSON)"),

@@ -20,7 +20,7 @@ from planner.plan.model.frontier_document import Tradeoff
 from planner.plan.model.others import Infeasible
 from planner.plan.model.plan import PlanDocument
 from planner.plan.parts import currency_of, limit_name
-from planner.report import chart_drawing, compare_words, screen
+from planner.report import chart_drawing, compare_words, plan_formats
 from planner.report import plan_words as words
 from planner.report import screen_words as said
 from planner.report.escape import terminal
@@ -94,7 +94,7 @@ class Views:
             sure=said.sure_line(document, answer.elapsed_s),
             ways=_ways(document, document["infeasible"]) if document["infeasible"] else (),
             since=list(self._since(answer, desk, before)),
-            cards=screen.workload_cards(document),
+            cards=plan_formats.workload_cards(document),
             warnings=said.matters(document)[:_FEW],
             charts=[one for one in (timeline_figure(document), memory_figure(document)) if one],
             tables=[one for one in (finish_table(document), memory_table(document)) if one.rows],

@@ -11,7 +11,7 @@ from planner.carriers import dataclass
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog, Shape
 from planner.reading.columns import plain
-from planner.reading.reading import Piece, Reading
+from planner.reading.kinds import Piece, Reading
 from planner.reading.tables import printable
 from planner.spelling import closest
 

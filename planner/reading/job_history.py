@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from planner.carriers import dataclass
-from planner.reading.reading import Piece, Reading
+from planner.reading.kinds import Piece, Reading
 from planner.reading.tables import csv_text, printable
 
 MOST_JOBS = 5_000_000

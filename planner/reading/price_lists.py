@@ -25,9 +25,8 @@ from planner.catalog.refresh import MOST_BYTES, list_of, refreshed
 from planner.errors import InputError
 from planner.reading.inventory import device_of
 from planner.reading.jsonlines import head_keys
-from planner.reading.kinds import Asked, Kind, Match, fit
-from planner.reading.points import number_of
-from planner.reading.reading import Piece, Reading
+from planner.reading.kinds import Asked, Kind, Match, Piece, Reading, fit
+from planner.reading.measured_points import number_of
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import printable

@@ -8,8 +8,7 @@ import re
 from pathlib import PurePath
 
 from planner.errors import InputError, Place, Problem, UsageError
-from planner.reading.kinds import NOTHING, SURE, Asked, Kind, Match
-from planner.reading.reading import Reading
+from planner.reading.kinds import NOTHING, SURE, Asked, Kind, Match, Reading
 from planner.reading.source import Source
 from planner.spelling import closest
 
@@ -23,22 +22,20 @@ MODULES = (
     "planner.reading.bench_reports",
     "planner.reading.training_logs",
     "planner.reading.weights",
-    "planner.reading.kubernetes",
-    "planner.reading.kubernetes_text",
+    "planner.reading.kubernetes_state",
     "planner.reading.nvidia_smi",
     "planner.reading.amd_smi",
-    "planner.reading.slurm",
+    "planner.reading.slurm_jobs",
     "planner.reading.slurm_nodes",
     "planner.reading.job_traces",
     "planner.reading.prometheus",
     "planner.reading.bills",
-    "planner.reading.cost_explorer",
-    "planner.reading.allocations",
+    "planner.reading.cost_reports",
     "planner.reading.prices",
     "planner.reading.price_lists",
     "planner.reading.quotes",
     "planner.reading.sky",
-    "planner.reading.models",
+    "planner.reading.model_files",
     "planner.reading.training_configs",
     "planner.reading.deployments",
     "planner.reading.launches",

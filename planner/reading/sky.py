@@ -11,10 +11,9 @@ from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.reading.inventory import Node, device_of
 from planner.reading.inventory import told_of as machines_told
-from planner.reading.kinds import Asked, Kind, Match, fit
-from planner.reading.points import number_of
+from planner.reading.kinds import Asked, Kind, Match, Reading, fit
+from planner.reading.measured_points import number_of
 from planner.reading.price_lists import Seen, told_of
-from planner.reading.reading import Reading
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import places_of, printable, rows_of

@@ -16,7 +16,7 @@ from planner.calibrate.training import by_family
 from planner.calibrate.training_effects import PRIORS
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Lines, columns
-from planner.report.validation_tables import percent
+from planner.report.validation_view import percent
 from planner.validate.serving_entries import Entry
 from planner.validate.serving_score import errors_of_fold
 

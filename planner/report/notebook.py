@@ -1,24 +1,29 @@
-"""What a notebook shows: tables and bars as HTML without script, style sheet or anything from outside.
+"""What a notebook shows: tables, bars and charts as HTML without script, style sheet or anything from outside.
 
-Answers, and what goes into a plan: scenarios, catalogs, the ways that were found; nothing is solved. Colours are those
-of the page around it, dark or light; what a scenario says is escaped.
+Answers, charts of a plan by name, and what goes into a plan: scenarios, catalogs, the ways that were found; nothing is
+solved. Colours are those of the page around it, dark or light; what a scenario says is escaped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.candidates.search import Candidates
 from planner.catalog.model import Catalog, Device
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, Timeline, columns
+from planner.report.charts import Chart
 from planner.report.escape import html
+from planner.report.html.cost_figures import job_figures
+from planner.report.html.memory_figures import band_figure, memory_figure
+from planner.report.html.time_figures import calendar_figure, latency_figure, timeline_figure
 from planner.report.plan_view import allocation_grid
 from planner.report.plan_words import proof, totals
 from planner.scenario.schema import Scenario
 from planner.units import format_bytes, format_money, format_money_rate
 
 if TYPE_CHECKING:
+    from planner.plan.model.frontier_document import Tradeoff
     from planner.plan.model.plan import PlanDocument
     from planner.plan.model.rows import Memory
 
@@ -208,3 +213,29 @@ def _workload(candidates: Candidates, name: str) -> list[str]:
 
 def _cut(count: int) -> tuple[str, ...]:
     return (f"{count:,} rows, the first {_MOST} of them",) if count > _MOST else ()
+
+
+DEADLINE = "deadline"
+_BY_NAME: dict[str, Callable[[PlanDocument], Chart | None]] = {
+    "schedule": lambda plan: calendar_figure(plan) if plan.get("schedule") else timeline_figure(plan),
+    "latency": latency_figure,
+    "memory": memory_figure,
+    "bands": band_figure,
+}
+PLOTS = (DEADLINE, *_BY_NAME)
+
+
+def plots_of(plan: PlanDocument, names: Sequence[str], tradeoffs: Sequence[Tradeoff]) -> list[Chart]:
+    """The charts of those names that have something to show.
+
+    Parameters
+    ----------
+    names
+        Of `PLOTS`: deadline (cost against it), schedule, latency, memory, bands.
+    tradeoffs
+        Cost against finish of each job, for the first of them.
+    """
+    found: list[Chart | None] = []
+    for name in names:
+        found += job_figures(plan, tradeoffs) if name == DEADLINE else [_BY_NAME[name](plan)]
+    return [chart for chart in found if chart]

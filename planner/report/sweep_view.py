@@ -17,8 +17,7 @@ from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns, 
 from planner.report.escape import terminal
 from planner.report.notebook import blocks_html
 from planner.sweeps.borders import Border, Side, turns
-from planner.sweeps.document import Beside, beside, flat_comparison, flat_rows
-from planner.sweeps.model import Asked, AxisTold, Point, SweepDocument
+from planner.sweeps.document import Asked, AxisTold, Beside, Point, SweepDocument, beside, flat_comparison, flat_rows
 
 MOST_ROWS = 200  # of a table for people
 MOST_WHY = 10  # sentences about questions without an answer

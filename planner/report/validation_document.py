@@ -12,8 +12,7 @@ from planner.catalog.load import load_catalog
 from planner.errors import PlanError
 from planner.report import json, markdown
 from planner.report.blocks import Block, Grid, Items, Lines, columns
-from planner.report.validation_tables import group_cells, percent, refusal_items
-from planner.report.validation_view import kind_cells
+from planner.report.validation_view import group_cells, kind_cells, percent, refusal_items
 from planner.units import format_number
 from planner.validate.evidence import Evidence, Figure, accepted, figures, obstacles, verdicts
 from planner.validate.fingerprint import fingerprint
@@ -21,7 +20,7 @@ from planner.validate.judgement import Judged
 from planner.validate.judgement import verdicts as verdicts_of
 from planner.validate.result import errors_of, validate_training
 from planner.validate.rows import HOUSE, shipped_left_out, shipped_reasons
-from planner.validate.score import Scored, memory_summaries, score_step_times, summaries
+from planner.validate.score import Scored, Summary, by_name, memory_summaries, score_step_times, summaries, worst_rows
 from planner.validate.serving import batch_of
 from planner.validate.serving_evidence import (
     ServingEvidence,
@@ -39,7 +38,6 @@ from planner.validate.serving_score import (
     errors_of_fold,
     kind_summaries,
 )
-from planner.validate.summary import Summary, by_name, worst_rows
 
 Sections = list[tuple[str, list[Block]]]
 COUNTING_OF_SERVING = (

@@ -56,8 +56,8 @@ from planner.scenario.workload_parts import (
     model_branch,
 )
 from planner.traffic import LengthMoments, Traffic
+from planner.traffic.request_trace import read_trace
 from planner.traffic.tables import Histogram, Rates, read_histogram, read_load_profile, read_rates
-from planner.traffic.trace import read_trace
 
 DEFAULT_PEAK_FACTOR = 2.0
 POISSON = 1.0

@@ -1,21 +1,97 @@
-"""A sweep as a document, and catalogs beside each other over many scenarios: each plan against that on the first."""
+"""A sweep as a document, with its types: what was asked, what came of it, and where the decision turns.
+
+Catalogs stand beside each other over many scenarios: each plan against that on the first.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, Literal, NotRequired, cast
+
+from typing_extensions import TypedDict
 
 from planner import __version__
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.plan.document import digest_of
 from planner.plan.made_with import catalog_used
-from planner.plan.model.plan import Status
+from planner.plan.model.plan import CatalogUsed, Status
 from planner.scenario.schema import Scenario
 from planner.sweeps.axes import Axis
 from planner.sweeps.borders import Border, Standing, is_answer
-from planner.sweeps.model import Asked, Point, SweepDocument
 from planner.sweeps.question import Question, Row
+
+
+class AxisTold(TypedDict):
+    """What was varied."""
+
+    name: str
+    values: list[str]
+
+
+class Asked(TypedDict):
+    """One question, as it would be on the command line of `plan solve`."""
+
+    settings: list[str]
+    prices: list[str]
+    case: str | None
+    catalog: str
+    until: str
+    seed: int | None
+    scenario: NotRequired[str]
+    "another than the session's"
+
+
+class Point(Row):
+    """A question and what came of it."""
+
+    values: list[str]
+    "on the axes, in their order; empty where there are none"
+    question: Asked
+    standing: NotRequired[Standing | None]
+    "where days of prices are varied: the plan of the earliest day held on this one; null where there is none"
+
+
+class Counted(TypedDict):
+    """How the questions ended."""
+
+    questions: int
+    plans: int
+    infeasible: int
+    without_answer: int
+    "refused, stopped, failed or lost: each row says why"
+
+
+class SweepProvenance(TypedDict):
+    """With what it was worked out."""
+
+    planner: str
+    catalog: CatalogUsed
+    options: dict[str, object]
+
+
+class SweepDocument(TypedDict):
+    """A sweep; nothing in it tells where its questions were answered, or when."""
+
+    schema: Literal["plan/sweep/v1"]
+    status: Status
+    name: str
+    title: str
+    axes: list[AxisTold]
+    points: list[Point]
+    "every question in its order; of a grid the last axis changes fastest"
+    borders: list[Border]
+    "between neighbours of the grid that are decided otherwise, both solved"
+    halvings: int
+    counted: Counted
+    currency: Literal["USD"]
+    provenance: SweepProvenance
+    scenario: dict[str, object]
+    scenario_file: str
+    case: str | None
+    sha256: str
+    """over everything above, canonical JSON"""
+
 
 SCENARIO, CATALOG = "scenario", "catalog"
 

@@ -17,9 +17,8 @@ from planner.carriers import dataclass
 from planner.csvtable import Columns, Table
 from planner.errors import Place, Problem
 from planner.files import StrPath
-from planner.traffic.arrivals import DAY_HOURS, WEEK_HOURS
 from planner.traffic.model import SHARE_TOLERANCE, Array
-from planner.traffic.trace import LONGEST
+from planner.traffic.request_trace import DAY_HOURS, LONGEST, WEEK_HOURS
 
 PAIR = ("input_bucket", "output_bucket")
 _LONGEST_NAME = 80

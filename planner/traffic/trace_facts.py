@@ -9,9 +9,8 @@ from pathlib import PurePath
 import numpy as np
 from typing_extensions import TypedDict
 
-from planner.traffic.arrivals import DAY_HOURS
 from planner.traffic.model import HIGHEST_P95_OVER_MEAN, Array, Traffic
-from planner.traffic.trace import Trace
+from planner.traffic.request_trace import DAY_HOURS, Trace
 
 _PERCENTILES = (50, 90, 95, 99)
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

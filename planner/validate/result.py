@@ -26,6 +26,9 @@ from planner.validate.score import (
     Coverage,
     Predicted,
     Scored,
+    Shown,
+    Summary,
+    by_name,
     coverage,
     memory_summaries,
     score_memory,
@@ -33,7 +36,6 @@ from planner.validate.score import (
     summaries,
     why_left_out,
 )
-from planner.validate.summary import Shown, Summary, by_name
 
 QUANTITIES: tuple[Quantity, ...] = ("step_time_s", "tokens_per_s_per_device", "tflops_per_device", "peak_memory_bytes")
 SERVING_QUANTITIES: tuple[Quantity, ...] = (

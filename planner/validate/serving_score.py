@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from planner.carriers import dataclass
 from planner.validate.judgement import Judged, interval_score, one_band_score, weighted_quantile
+from planner.validate.score import FEWEST_ROWS, Summary, by_name, summarise
 from planner.validate.serving_entries import Entry
 from planner.validate.serving_points import Point
 from planner.validate.serving_rows import ServingRow
-from planner.validate.summary import FEWEST_ROWS, Summary, by_name, summarise
 
 _CARDS = ("rtx-", "geforce-", "quadro-", "titan-")  # ids of cards for desks and workstations
 _OLD_ENGINES = ("fastertransformer",)

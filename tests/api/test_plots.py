@@ -10,7 +10,7 @@ import pytest
 import planner
 from planner.answers.shown import Figure
 from planner.errors import UsageError
-from planner.report.plots import PLOTS
+from planner.report.notebook import PLOTS
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from planner.architecture.from_config import build
 from planner.architecture.model import Architecture, core_forward_flop_per_token, linear_context_tokens, state_bytes
 from planner.architecture.vision import vision_parts
 from planner.equations.flops import attention_forward_flop_per_token as softmax_flop
-from planner.equations.linear_attention import state_space_forward_flop_per_token
+from planner.equations.kinds_of_attention import state_space_forward_flop_per_token
 from planner.errors import InputError
 from planner.estimate.layer_memory import layer_scalars
 from planner.estimate.memory_stack import memory_stack

@@ -10,11 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.calibrate import crossval, training_effects
+from planner.calibrate import training, training_effects
 from planner.calibrate.calibration import BANDS, Calibration, band_of_spread
-from planner.calibrate.crossval import Corner, HeldOut, beyond, hold_out, power_beyond
 from planner.calibrate.mixed_model import Grouping, Rows, Variances, better_variances, solve, tail_weights
-from planner.calibrate.training import Point, fit_constants, points_of, priors, sample_of, vendor_deviation
+from planner.calibrate.training import (
+    Corner,
+    HeldOut,
+    Point,
+    beyond,
+    fit_constants,
+    hold_out,
+    points_of,
+    power_beyond,
+    priors,
+    sample_of,
+    vendor_deviation,
+)
 from planner.calibrate.training_effects import (
     BAND_NORMAL,
     EFFECTS,
@@ -150,7 +161,7 @@ def test_rows_beyond_others_are_predicted_by_a_fit_that_has_seen_none_of_them(
     points: list[Point], catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of another source above the size change the prediction of those that know them, and of no other."""
-    monkeypatch.setattr(crossval, "CORNERS", [Corner("devices above", "many", lambda point: _devices(point) > 8)])
+    monkeypatch.setattr(training, "CORNERS", [Corner("devices above", "many", lambda point: _devices(point) > 8)])
     large = np.array([_devices(point) > 8 for point in points])
     assert len({point.source for point, is_large in zip(points, large, strict=True) if is_large}) > 1
     first = next(point.source for point, is_large in zip(points, large, strict=True) if is_large)

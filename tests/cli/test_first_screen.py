@@ -14,9 +14,8 @@ import planner
 from planner import api
 from planner.api import advising
 from planner.report.certainty_words import known_from
-from planner.report.plan_formats import render_first
+from planner.report.plan_formats import MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY, render_first
 from planner.report.plan_view import SECTIONS
-from planner.report.screen import MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY
 from planner.report.screen_words import decided, details, hardware
 from planner.report.serving_words import latency_block
 from planner.scenario.load import with_settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from planner.cli.layout import COMMAND_GROUPS
+from planner.cli.help_layout import COMMAND_GROUPS
 from planner.cli.main import command
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ import pytest
 
 from planner.analysis import standing
 from planner.architecture.load import load_model
-from planner.checks import allocation, calendar, parted, purchases, serving, verify
+from planner.checks import allocation, bought_ahead, calendar, parted, serving, verify
 from planner.checks.facts import OfferFacts
 from planner.checks.findings import Finding
 from planner.checks.replica import Rates
@@ -201,11 +201,11 @@ def test_runs_lie_between_start_and_deadline() -> None:
 def test_a_pool_is_covered_in_every_period(used: int, found: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three nodes under contract and one on demand."""
     use = SimpleNamespace(name="p", pool="p", reserved=[3, 3], on_demand=[1, 1], used=[4, used])
-    monkeypatch.setattr(purchases, "pool_uses", lambda *_: [use])
+    monkeypatch.setattr(bought_ahead, "pool_uses", lambda *_: [use])
     document: Any = {"schedule": {"use": [], "shares": []}, "contracts": []}
     grid: Any = SimpleNamespace(periods=2)
     nothing: Any = None
-    findings = told(purchases._pools(document, nothing, nothing, grid))
+    findings = told(bought_ahead._pools(document, nothing, nothing, grid))
     assert findings == [*["limit-exceeded"] * found, "wrong-schedule"]
 
 

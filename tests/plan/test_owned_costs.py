@@ -15,8 +15,8 @@ from planner.catalog.model import Catalog
 from planner.checks.facts import exact_hourly
 from planner.estimate.ownership import HourlyCost, hourly_of, split_microusd
 from planner.plan.document import digest_of
+from planner.report.plan_formats import render_screen
 from planner.report.schedule_view import spend_lines
-from planner.report.screen import render_screen
 from planner.scenario.hardware_keys import Owned
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from planner.reading.kinds import Asked
-from planner.reading.reading import Reading
+from planner.reading.kinds import Asked, Reading
 from planner.reading.registry import read
 from planner.reading.source import Source
 

@@ -9,8 +9,7 @@ import pytest
 
 from planner.errors import InputError
 from planner.reading.job_history import state_of
-from planner.reading.kinds import Asked
-from planner.reading.reading import Reading
+from planner.reading.kinds import Asked, Reading
 from planner.reading.registry import kind_of, read
 from planner.reading.source import Source
 from tests.reading.cluster_writers import table

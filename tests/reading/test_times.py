@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.reading.reading import Reading
+from planner.reading.kinds import Reading
 from planner.reading.registry import read
 from planner.reading.source import Source
 from planner.reading.times import has_zone, iso_seconds, written_day

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.reading.kinds import Asked
-from planner.reading.reading import Reading
+from planner.reading.kinds import Asked, Reading
 from planner.reading.registry import read
 from planner.reading.source import Source
 from tests.reading import writers

@@ -17,8 +17,9 @@ from planner.validate.score import (
     score_memory,
     score_step_times,
     summaries,
+    summarise,
+    worst_rows,
 )
-from planner.validate.summary import summarise, worst_rows
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from planner.plan.model.bought import PoolUseRow
 from planner.plan.model.frontier_document import FrontierDocument
 from planner.plan.model.plan import Alternative, PlanDocument, Workload
 from planner.plan.parts import currency_of
-from planner.report import budget_view as budgets
+from planner.report import plan_formats
 from planner.report import plan_view as view
 from planner.report import plan_words as words
-from planner.report import screen
+from planner.report import report_view as budgets
 from planner.report import screen_words as said
 from planner.report import serving_words as serving
 from planner.report.alternatives_view import elsewhere_lines, others_blocks, uncertain_blocks
@@ -173,7 +173,7 @@ def _decision(plan: PlanDocument) -> Section:
     """What is told below the answer itself: ways out, cases, warnings."""
     matters, facts = said.matters(plan), plan["infeasible"]
     blocks: list[Block] = [
-        *((screen.ways_out_said(plan, facts), *view.infeasible_blocks(plan, facts)) if facts else ()),
+        *((plan_formats.ways_out_said(plan, facts), *view.infeasible_blocks(plan, facts)) if facts else ()),
         *uncertain_blocks(plan),
         Items(title="Warnings", items=tuple(matters[:_WARNINGS]), tone="fair"),
         Items(title="More warnings", items=tuple(matters[_WARNINGS:]), tone="fair", folded=True),
@@ -402,7 +402,7 @@ def render_page(report: ReportDocument) -> Page:
         sure="" if plan["infeasible"] else said.sure_line(plan, None),
         reasons=page_parts.reasons(plan)[0],
         savings=report["savings"],
-        cards=screen.workload_cards(plan) if len(plan["workloads"]) <= _FEW else None,
+        cards=plan_formats.workload_cards(plan) if len(plan["workloads"]) <= _FEW else None,
         amounts=page_parts.amounts(report),
         budget=page_parts.budget_share(plan),
         command=page_parts.command(plan),

@@ -10,8 +10,7 @@ from typing import Any
 from planner import files
 from planner.architecture.load import load_model
 from planner.errors import InputError, OutputError, Place, Problem, UsageError
-from planner.reading.kinds import Asked
-from planner.reading.reading import Piece, Reading
+from planner.reading.kinds import Asked, Piece, Reading
 from planner.scenario.load import load_scenario
 from planner.yamlfile import parse_yaml
 from planner.yamlfile.writing import block_lines, flow_text, item_lines

@@ -1,6 +1,6 @@
 """Models as their own files tell of them: config.json, the format that a quantiser left, adapters.
 
-The params.json that Mistral and Meta lay beside their weights, told in the words of a config.json.
+The params.json that Mistral and Meta lay beside their weights is told in the words of a config.json.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from planner.architecture.model import Architecture
 from planner.architecture.vision import vision_parts
 from planner.estimate.serving import weight_bytes_of_model
 from planner.reading.jsonlines import head_document, head_keys, loads
-from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
-from planner.reading.reading import Piece, Reading
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, Piece, Reading, fit
 from planner.reading.request_log import name_of
 from planner.reading.source import Source, refused
 

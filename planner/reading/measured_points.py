@@ -12,8 +12,7 @@ from typing import Any
 
 from planner.carriers import dataclass
 from planner.reading.columns import english, plain
-from planner.reading.kinds import Asked
-from planner.reading.reading import Piece, Reading
+from planner.reading.kinds import Asked, Piece, Reading
 from planner.units import counted
 
 MOST_POINTS = 20_000

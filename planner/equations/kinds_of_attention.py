@@ -1,10 +1,10 @@
-"""Layers with a state of constant size in place of keys and values: linear attention, and Mamba-2.
+"""Layers that keep a state of constant size in place of keys and values, and attention that reads part of its context.
 
 Linear attention is written for the gated delta rule (Qwen3-Next, Qwen3.5): key and value heads of their own sizes, a
-short convolution over queries, keys and values, a decay and a write strength for each value head, a gated output.
-In Mamba-2 a state decays, chosen by the token itself. Its heads stand beside each other as heads of attention do;
-several share one projection into the state (B) and one out of it (C), as query heads share keys and values. A state
-takes what EQ-KV-5 and EQ-KV-7 count.
+short convolution over queries, keys and values, a decay and a write strength for each value head, a gated output. In
+Mamba-2 a state decays, chosen by the token itself. Its heads stand beside each other as heads of attention do; several
+share one projection into the state (B) and one out of it (C), as query heads share keys and values. A state takes what
+EQ-KV-5 and EQ-KV-7 count. Sparse attention has an index of small heads that scores all tokens; the best are read.
 """
 
 from __future__ import annotations
@@ -368,3 +368,73 @@ def state_space_forward_flop_per_token(
     """
     inner, n = as_float(heads) * as_float(head_size), as_float(state_size)
     return 4 * inner * n + 2 * as_float(chunk_tokens) * (inner + as_float(groups) * n)
+
+
+@equation("EQ-PAR-13")
+def index_parameters(
+    hidden_size: FloatOrArray, query_rank: FloatOrArray, index_heads: FloatOrArray, index_size: FloatOrArray
+) -> FloatOrArray:
+    """Weights of the index of one layer with sparse attention, without the norm of its key.
+
+    Parameters
+    ----------
+    hidden_size
+        Width of the residual stream h.  [values]
+    query_rank
+        Width r of what its queries are projected from: the compressed query.  [values]
+    index_heads, index_size
+        Heads a_i and their size e_i; 0 = no index.  [count], [values]
+
+    Returns
+    -------
+    Weights.  [count]
+
+    Notes
+    -----
+    Eq. (1):  X = r a_i e_i + h e_i + h a_i: queries of all heads, one key, and a weight for each head.
+
+    References
+    ----------
+    [1] DeepSeek-AI, "DeepSeek-V3.2-Exp: Boosting Long-Context Efficiency with DeepSeek Sparse Attention," 2025,
+        sec. 2.1 (lightning indexer).
+
+    Examples
+    --------
+    >>> float(index_parameters(7168, 1536, 64, 128)) / 1e6
+    13.959168
+    """
+    h, heads, size = as_float(hidden_size), as_float(index_heads), as_float(index_size)
+    return as_float(query_rank) * heads * size + h * size + h * heads
+
+
+@equation("EQ-KV-8")
+def index_cache_bytes_per_token(layers: FloatOrArray, index_size: FloatOrArray) -> FloatOrArray:
+    """Keys that the index keeps of one token: 8 bits a value and one scale, whatever the format of the cache.
+
+    Parameters
+    ----------
+    layers
+        Layers L with an index.  [count]
+    index_size
+        Size e_i of an index head; all heads share one key; 0 = no index.  [values]
+
+    Returns
+    -------
+    Bytes of one token, whole model, one copy.  [B]
+
+    Notes
+    -----
+    Eq. (1):  k = L (e_i + 4)  for e_i > 0
+
+    References
+    ----------
+    [1] DeepSeek-AI, "DeepSeek-V3.2-Exp," 2025, sec. 2.1: the index runs in FP8; DeepGEMM, fp8_mqa_logits (a scale of
+        fp32 for each key).
+
+    Examples
+    --------
+    >>> float(index_cache_bytes_per_token(61, 128))
+    8052.0
+    """
+    size = as_float(index_size)
+    return as_float(layers) * (size + 4.0 * (size > 0))
