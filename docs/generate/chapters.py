@@ -124,7 +124,6 @@ CHAPTERS = (
         rooms=(
             "reliability",
             "preemption",
-            "scale",
             "machine_costs",
         ),
     ),
@@ -144,7 +143,6 @@ CHAPTERS = (
         rooms=(
             "serving",
             "serving_load",
-            "closed_loop",
         ),
     ),
     Chapter(

@@ -10,7 +10,7 @@ from planner.analysis.beside import LEFT_OUT, NO_TIME
 from planner.checks.findings import Finding, problems_of
 from planner.checks.leaves import SOLVED, TOLD, read, spelled
 from planner.errors import Problem
-from planner.plan.parts import SLACK_PARTS, WITH_PLAN, slack, tie_share_of
+from planner.plan.proof import SLACK_PARTS, WITH_PLAN, slack, tie_share_of
 from planner.units import format_money
 
 Document = Mapping[str, Any]

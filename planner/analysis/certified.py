@@ -46,7 +46,7 @@ from planner.plan.certificate import (
     settled,
 )
 from planner.plan.open_choices import beyond_spot_share
-from planner.plan.parts import SHOWN, digest_of_witness, gap_of, reaches
+from planner.plan.proof import SHOWN, digest_of_witness, gap_of, reaches
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Certificate, Choice, FleetPrices, Prices, RequestPrices, Selection, Witness

@@ -27,7 +27,7 @@ from planner.plan.certificate import (
     settled,
 )
 from planner.plan.cover import UNMET
-from planner.plan.parts import SHOWN, WITH_PLAN, digest_of_witness, gap_of, reaches, slack, tie_share_of
+from planner.plan.proof import SHOWN, WITH_PLAN, digest_of_witness, gap_of, reaches, slack, tie_share_of
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Certificate, Choice, FleetPrices, Prices, Selection

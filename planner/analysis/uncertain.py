@@ -28,7 +28,7 @@ from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import as_far_as_listed, uninterrupted
 from planner.plan.document import digest_of
 from planner.plan.rows.row_cells import usd
-from planner.scenario.cases_asked import cases_of
+from planner.scenario.load import cases_of
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:

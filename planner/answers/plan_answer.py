@@ -133,7 +133,7 @@ class Plan(Solved):
         InputError
             The file is no plan.
         """
-        from planner.plan.documents_read import read_plan
+        from planner.plan.plan_files import read_plan
 
         return cls(document=read_plan(path), read_from=os.fspath(path))
 

@@ -15,8 +15,8 @@ from planner.carriers import dataclass
 from planner.checks.findings import gathered, problems_of
 from planner.checks.verify import verify as _verify
 from planner.errors import InputError, Place, PlanError, Problem
-from planner.plan.made_with import asks_the_same, catalog_of_plan, changed_keys, scenario_of
-from planner.plan.parts import WITH_PLAN, tie_share_of
+from planner.plan.plan_files import asks_the_same, catalog_of_plan, changed_keys, scenario_of
+from planner.plan.proof import WITH_PLAN, tie_share_of
 from planner.plan.references import check_references, load_model, loader_of
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import Scenario

@@ -11,8 +11,7 @@ from planner.api.sessions import Session
 from planner.api.taking import PlanLike, document_of
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline, is_up
-from planner.plan.documents_read import read_frontier_document
-from planner.plan.made_with import catalog_of_plan, question_of, scenario_of
+from planner.plan.plan_files import catalog_of_plan, question_of, read_frontier_document, scenario_of
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:

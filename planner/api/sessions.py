@@ -38,9 +38,9 @@ from planner.optimize.process import worked_s
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import STOPS, Status, as_far_as_listed, uninterrupted
 from planner.plan.document import build_document, resealed, with_simulation
-from planner.plan.documents_read import read_document
 from planner.plan.pins import check_pins, demand_ways
 from planner.plan.plainest import plainest
+from planner.plan.plan_files import read_document
 from planner.plan.references import load_model, loader_of
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario

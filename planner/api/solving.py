@@ -13,7 +13,7 @@ from planner.candidates.program import SHARE
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline
 from planner.errors import Problem
-from planner.plan.made_with import catalog_of_plan
+from planner.plan.plan_files import catalog_of_plan
 
 if TYPE_CHECKING:
     from planner.analysis.others.other_plans import Previous
@@ -209,7 +209,7 @@ def candidates_table(
 def solved_again(document: PlanDocument, catalog: Catalog | None = None) -> tuple[list[Problem], str, bool]:
     """What solving the scenario again says against a plan, in words what it came to, and whether that decides.
 
-    Costs agree to a millionth or a cent (`planner.plan.parts.slack`).
+    Costs agree to a millionth or a cent (`planner.plan.proof.slack`).
     """
     from planner.analysis.again import differences
 

@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import PurePath
 
 from planner.carriers import dataclass
-from planner.catalog.importers import cloud_lists, gpuhunt, skypilot_lists
+from planner.catalog.importers import cloud_lists, tool_lists
 from planner.catalog.importers.cloud_lists import ListTerms, is_pairs, read_pairs
 from planner.catalog.importers.imported import STEP, Imported, unread_in
 from planner.catalog.model import Catalog, Offer
@@ -127,12 +127,12 @@ def list_of(
             return read_pairs(data, name, catalog, terms, price_model=price_model, **dated)
         raise _unknown_form(name)
     header = {cell.strip() for cell in next(csv.reader(io.StringIO(text, newline="")), [])}
-    if set(skypilot_lists.NEEDED) <= header:
-        whose = provider or _sold_by(PurePath(name).parent.name, skypilot_lists.PROVIDERS, catalog, name)
-        return _without_tax(skypilot_lists.read_skypilot(name, catalog, provider=whose, text=text, **dated), terms)
-    if set(gpuhunt.NEEDED) <= header:
-        whose = provider or _sold_by(PurePath(name).stem, gpuhunt.PROVIDERS, catalog, name)
-        return _without_tax(gpuhunt.read_gpuhunt(name, catalog, provider=whose, text=text, **dated), terms)
+    if set(tool_lists.SKYPILOT_COLUMNS) <= header:
+        whose = provider or _sold_by(PurePath(name).parent.name, tool_lists.SKYPILOT_FOLDERS, catalog, name)
+        return _without_tax(tool_lists.read_skypilot(name, catalog, provider=whose, text=text, **dated), terms)
+    if set(tool_lists.GPUHUNT_COLUMNS) <= header:
+        whose = provider or _sold_by(PurePath(name).stem, tool_lists.GPUHUNT_PROVIDERS, catalog, name)
+        return _without_tax(tool_lists.read_gpuhunt(name, catalog, provider=whose, text=text, **dated), terms)
     raise _unknown_form(name)
 
 

@@ -16,7 +16,6 @@ from planner.catalog.model import Catalog, Shape
 from planner.checks.findings import Finding, cell_findings
 from planner.checks.layout import training_layout_findings
 from planner.equations import reliability as rel
-from planner.equations import scale
 from planner.estimate import resolve_run as defaults
 from planner.estimate.layout import Layout
 from planner.estimate.resolve import inter_node_rate, predicted_step_s, training_machine, training_spec, usable_bytes
@@ -217,8 +216,8 @@ def shared_run_cells(job: TrainingJob, arch: Architecture, parts: Sequence[Part]
     stops = _stops(given, failing, fails)
     sigma = defaults.DEFAULT_STRAGGLER_SIGMA if given is None or given.stragglers is None else given.stragglers
     losses = [_scale_loss(given, part.spec.tier == "analytic" and not part.calibrated) for part in failing]
-    scaled_s = busy_s * float(scale.scale_loss_factor(max(losses) if fails else 0.0, hosts))
-    useful_s = scaled_s * float(scale.straggler_factor(sigma if fails else 0.0, devices))
+    scaled_s = busy_s * float(rel.scale_loss_factor(max(losses) if fails else 0.0, hosts))
+    useful_s = scaled_s * float(rel.straggler_factor(sigma if fails else 0.0, devices))
     return _run_document(job, stops, (delta_s, least_s), (busy_s, scaled_s, useful_s), size, jobs)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.checks.findings import Finding, cell_findings, problems_of, slack
 from planner.errors import Problem
-from planner.scenario.cases_asked import cases_of
+from planner.scenario.load import cases_of
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:

@@ -68,7 +68,7 @@ def show(
 ) -> None:
     """Show one device, shape or offer: every fact with its source, date and status."""
     from planner.cli.find import load_catalog
-    from planner.report import catalog_sheet as report
+    from planner.report import catalog_view as report
 
     sheet = report.sheet(load_catalog(hardware, prices=prices, price=price), identifier)
     frame.emit(report.render_sheet(sheet, output.value, **frame.view(out)), out)
@@ -168,7 +168,7 @@ def diff(
     """Show what sets two catalogs apart: facts, offers, what hardware costs by its units, sources, flags."""
     from planner.catalog.diff import difference
     from planner.catalog.load import load_catalog
-    from planner.report.catalog_diff import render_difference
+    from planner.report.catalog_changes import render_difference
 
     before, after = (load_catalog(None if folder == "default" else folder) for folder in (old, new))
     found, plans = difference(before, after), None
@@ -208,7 +208,7 @@ def import_skypilot(
     hardware: flags.HardwareFolder = None,
 ) -> None:
     """Read price lists of SkyPilot's catalog; every row is taken, or listed with the reason."""
-    from planner.catalog.importers.skypilot_lists import read_skypilot
+    from planner.catalog.importers.tool_lists import read_skypilot
     from planner.catalog.load import load_catalog
 
     catalog, dates = load_catalog(hardware), _dates(as_of)
@@ -227,7 +227,7 @@ def import_gpuhunt(
     hardware: flags.HardwareFolder = None,
 ) -> None:
     """Read price lists of gpuhunt's catalog; every row is taken, or listed with the reason."""
-    from planner.catalog.importers.gpuhunt import read_folder
+    from planner.catalog.importers.tool_lists import read_folder
     from planner.catalog.load import load_catalog
 
     catalog = load_catalog(hardware)

@@ -88,8 +88,7 @@ def _read(
 ) -> PlanDocument:
     """A plan file and the catalog it was made with; what changes the question makes no sense for an answer."""
     from planner.cli.sides import as_proven
-    from planner.plan.documents_read import read_plan
-    from planner.plan.made_with import catalog_of_plan
+    from planner.plan.plan_files import catalog_of_plan, read_plan
 
     if any((*anew, *further.values())):
         hint = "plan explain SCENARIO.yaml --set ..."
@@ -134,7 +133,7 @@ def _asked_again(
     from planner.api.checking import allows_suspect, looked_at, scenario_in
     from planner.api.sessions import Session
     from planner.cli.sides import fresh, told
-    from planner.plan.documents_read import read_plan
+    from planner.plan.plan_files import read_plan
 
     document = read_plan(plan)
     _, catalog = fresh(frame, document, **given, allow_stale=False)

@@ -94,7 +94,7 @@ def _solved(frame: Frame, scenario: str, allow_suspect: bool, asked: dict[str, A
 
 def _read(frame: Frame, plan: str, given: dict[str, Any], allow_stale: bool) -> tuple[PlanDocument, Catalog]:
     """A plan file that still answers its scenario and its catalog."""
-    from planner.plan.documents_read import read_plan
+    from planner.plan.plan_files import read_plan
 
     document = read_plan(plan)
     catalog = fresh(frame, document, allow_stale=allow_stale, **given)[1]

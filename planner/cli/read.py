@@ -48,8 +48,8 @@ def read(
     """Recognise a file, say what it shows, and write what it is good for into a scenario or a file of its own."""
     from planner.cli import clock
     from planner.reading.kinds import Asked, document_of
+    from planner.reading.kinds import read as read_source
     from planner.reading.piece_writing import still_wanted, write_into, write_piece
-    from planner.reading.registry import read as read_source
     from planner.reading.source import Source
     from planner.report.reading_view import render_reading
     from planner.scenario.fields import safe_name

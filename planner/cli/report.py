@@ -166,7 +166,7 @@ def _read(
 ) -> tuple[PlanDocument, Scenario | None, Catalog, Candidates | None]:
     """A plan file that still answers its scenario and its catalog, and the ways that its check listed."""
     from planner.api.checking import looked_at
-    from planner.plan.documents_read import read_plan
+    from planner.plan.plan_files import read_plan
 
     document = read_plan(path)
     scenario, catalog = fresh(frame, document, allow_stale=allow_stale, **given)
@@ -191,7 +191,7 @@ def _frontier(
         return None
     from planner import api
     from planner.cli.frontier import journal_of, range_of
-    from planner.plan.made_with import question_of
+    from planner.plan.plan_files import question_of
 
     question = question_of(document, scenario)
     if question is None:
@@ -206,8 +206,7 @@ def _frontier(
 
 def _read_frontier(frame: Frame, path: str, document: PlanDocument, allow_stale: bool) -> FrontierDocument:
     from planner.errors import InputError, Place, Problem
-    from planner.plan.documents_read import read_frontier
-    from planner.plan.made_with import changed_keys
+    from planner.plan.plan_files import changed_keys, read_frontier
 
     found = read_frontier(path)
     if others := [key for key in changed_keys(found["scenario"], document["scenario"]) if not _is_swept(key)]:

@@ -60,7 +60,7 @@ def fresh(
     InputError
         One of them changed since the plan was made, and nobody allowed for it.
     """
-    from planner.plan.made_with import catalog_of_plan, scenario_of, stale_problems
+    from planner.plan.plan_files import catalog_of_plan, scenario_of, stale_problems
 
     scenario = scenario_of(plan)
     catalog = catalog_of_plan(plan, hardware, prices=prices, price=price)
@@ -274,7 +274,7 @@ def _scenario(given: Given, name: str, source: str, case: str | None, settings: 
 def _plan(given: Given, name: str, source: str) -> Side:
     from planner import api
     from planner.answers import Plan
-    from planner.plan.documents_read import read_plan
+    from planner.plan.plan_files import read_plan
 
     document = read_plan(source)
     catalog = _catalog_of_plans(given)

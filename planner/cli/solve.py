@@ -107,7 +107,7 @@ def _others(best: int, within: str | None, previous: str | None, move_cost: str 
             )
         return {name: value for name, value in asked.items() if value}
     from planner.analysis.others.other_plans import Previous
-    from planner.plan.documents_read import read_plan
+    from planner.plan.plan_files import read_plan
 
     money = None if move_cost is None else money_of(move_cost, "--move-cost")
     asked["previous"] = Previous(document=read_plan(previous), share=share or 0.0, move_microusd=money, file=previous)

@@ -16,7 +16,7 @@ from planner.cli.flags import deadline_of, share_of
 from planner.cli.frame import Frame, command, usage
 
 if TYPE_CHECKING:
-    from planner.sweeps.run import Progress
+    from planner.sweeps.answering import Progress
 
 TOLD_EVERY_S = 0.5
 

@@ -27,14 +27,14 @@ def verify(
     """Check a plan file against its scenario, its catalog and itself, and what of it is proven without any solver."""
     from planner.cli.find import plan_file
     from planner.errors import InputError, NotProvenError
-    from planner.plan.documents_read import read_plan
+    from planner.plan.plan_files import read_plan
     from planner.report import problems as report
 
     path = plan_file(plan)
     document = read_plan(path)
     from planner.api import checking
     from planner.api.solving import solved_again
-    from planner.plan.made_with import catalog_of_plan
+    from planner.plan.plan_files import catalog_of_plan
 
     catalog = catalog_of_plan(document, hardware, prices=prices, price=price)
     with frame.progress(f"checking {path}"):

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.equations import reliability as rel
-from planner.equations import scale
 from planner.equations.parameters import lora_layer_parameters
 from planner.equations.preemption import preempted_mean_s, preempted_quantile
 from planner.equations.recipes import state_recipe
@@ -87,8 +86,8 @@ def run_figures(busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec) 
         How the job fails, saves and restarts.
     """
     n = np.asarray(devices, dtype=np.float64)
-    scaled = np.asarray(busy_s, dtype=np.float64) * scale.scale_loss_factor(run.scale_loss, _hosts(n, run))
-    useful = scaled * scale.straggler_factor(run.straggler_sigma, n)
+    scaled = np.asarray(busy_s, dtype=np.float64) * rel.scale_loss_factor(run.scale_loss, _hosts(n, run))
+    useful = scaled * rel.straggler_factor(run.straggler_sigma, n)
     delta, written = _checkpoint_times(n, checkpoint_bytes, run)
     fails = n / run.mtbf_per_device_s
     shapes = np.ceil(n / run.devices_per_shape) if run.spot_shapes is None else run.spot_shapes

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import ValidationError
 from typing_extensions import TypedDict
 
-from planner.architecture.card import ModelCard, config_card, preset_card
+from planner.architecture.load import ModelCard, config_card, preset_card
 from planner.candidates.layouts import SHARDING
 from planner.catalog.model import Catalog
 from planner.equations.rules import critical_batch_token_factor
@@ -45,7 +45,8 @@ from planner.export.launch import (
     real,
     whole,
 )
-from planner.plan.parts import is_proven, rows_of, workloads_asked
+from planner.plan.parts import rows_of, workloads_asked
+from planner.plan.proof import is_proven
 from planner.plan.references import load_model
 from planner.report.escape import file_stem
 from planner.scenario.schema import ModelRef, ServingFleet, TrainingJob

@@ -25,9 +25,8 @@ from planner.report import plan_words as words
 from planner.report import screen_words as said
 from planner.report.escape import terminal
 from planner.report.html.cost_figures import job_figures, job_table
-from planner.report.html.memory_figures import memory_figure, memory_table
 from planner.report.html.page_parts import templates
-from planner.report.html.time_figures import finish_table, timeline_figure
+from planner.report.html.prediction_figures import finish_table, memory_figure, memory_table, timeline_figure
 from planner.report.next_words import asking, change, cost_then, how
 from planner.scenario.schema import Scenario
 

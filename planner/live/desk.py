@@ -32,7 +32,7 @@ from planner.live.knobs import Changes, settings_of
 from planner.optimize import early
 from planner.plan.model.frontier_document import Tradeoff
 from planner.plan.model.plan import PlanDocument
-from planner.plan.parts import is_proven
+from planner.plan.proof import is_proven
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 

@@ -17,8 +17,8 @@ where each minimum is over the ways to meet that task alone:
   of them, and of the least number of replicas, is found in whole units (`planner.plan.cover`). Lines of several levels
   may be added up to one. Where the lines of a fleet come in several parts, the weight of a column is shared out among
   the parts in which it earns anything (all, where it earns nothing), and the least covers of the parts add up. Where
-  that falls short of a fleet with pools, its roles are told apart there. Where it may have a share of its rate on
-  spot, what lies beyond the share has a price like a joint limit whose bound is 0.
+  that falls short of a fleet with pools, its roles are told apart (`planner.plan.open_choices`). Where it may have a
+  share of its rate on spot, what lies beyond the share has a price like a joint limit whose bound is 0.
 
 With c = 0 the bound is 0 for any limits that can be met: where it is above that, nothing meets them all.
 
@@ -46,16 +46,15 @@ from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task, ch
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.candidates.shared_nodes import DEVICES_OF, NODES, SharedNodes
-from planner.plan.cover import MOST_STEPS, UNMET, least_cover, more_by_role
+from planner.plan.cover import UNMET, Open, least_choice, least_cover, open_jobs
 from planner.plan.open_choices import (
+    MOST_STEPS,
     STEPS_OF_WEIGHING,
     Asked,
-    Open,
     beyond_spot_share,
-    least_choice,
     least_off_spot,
     least_with_whole_nodes,
-    open_jobs,
+    more_by_role,
 )
 
 if TYPE_CHECKING:

@@ -1,4 +1,6 @@
-"""The least weight of whole units that earns enough on several lines at once: exact, in whole numbers, counted steps.
+"""Least weights and choices of whole units: exact, in whole numbers, counted steps; who checks a bound walks them.
+
+The least weight of whole units that earns enough on several lines at once is
 
     min  sum_i w_i u_i   with   sum_i e_il u_i  >=  n_l + k max {s_il : u_i > 0}   for every line l,   0 <= u_i <= m_i.
 
@@ -17,14 +19,11 @@ A column is left out when another one weighs no more, earns no less on every lin
 there in a number that meets all lines alone: units of the first can be exchanged for units of the second, and any
 beyond that number be left away.
 
-A fleet may prefill and decode in pools of their own, beside replicas that do both. At prices of the requests, the same
-for prefill and decode, what replicas of whole requests earn, W, and each pool earns must come to N: W + P >= N and
-W + D >= N, also after the loss of k replicas of any type in use. Prices alone weigh a replica of whole requests half
-here and half there, and prove too little where pools are a few replicas. W is a whole number, though: without any such
-replica the pools are apart, and each is the least cover of its own; with some, W lies between two numbers, and the
-whole weighs what W takes at least and what the pools take at least at the larger of the two. The numbers are halved
-where that is the least, until it reaches what is asked or `MOST_PARTS` are looked at. Both pools of a fleet lie in one
-place, so that this is done for each place.
+Ways of jobs that share limits are tried together. At the prices of a certificate every plan below a value uses, of each
+job, only columns whose weights exceed the least of that job by at most what the bound is short of the value. These are
+few. All their choices are tried, each job's in turn, with the joint limits as they are; a choice that breaks one is no
+plan. What is left is bounded by its weights, and by its own cost beside the least of everything else. So the tree of
+branches stands in no file: who checks walks it.
 """
 
 from __future__ import annotations
@@ -33,17 +32,13 @@ import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task, earnings
+from planner.candidates.program import Program, Task
 from planner.carriers import dataclass
-
-if TYPE_CHECKING:
-    from planner.plan.model.others import RequestPrices
-
 
 MOST_STEPS = 400_000  # sets of covers looked at in a search, times the items of each
 UNMET = 2**400  # weighs more than any plan
@@ -164,6 +159,40 @@ def _least_cover(
         for k in _undominated([weights[k] for k in there], [upper[k] for k in there], earns, loses, wanted)
     ]
     return _Search(items, tuple(wanted), steps).run()
+
+
+def lightest_first(weights: Sequence[int]) -> list[tuple[int, int]]:
+    """Weights with their places, for `least_of_job`."""
+    return sorted(zip(weights, range(len(weights))))
+
+
+def least_of_job(lightest: Sequence[tuple[int, int]], upper: NDArray[np.int64], count: int, mixed: int | None) -> int:
+    """What so many equal jobs weigh at least, each on one unit of a column.
+
+    Parameters
+    ----------
+    lightest
+        Weights of a unit of each column and their places, as of `lightest_first`.
+    upper
+        Units that there are, by place.
+    count
+        Of the jobs.
+    mixed
+        What a mix weighs, which may be had as often as jobs are asked for; None: there is none.
+
+    Returns
+    -------
+    `UNMET` where there are too few units.
+    """
+    total = 0
+    for weight, place in lightest:
+        if mixed is not None and mixed <= weight:
+            break
+        taken = min(int(upper[place]), count)
+        total, count = total + taken * weight, count - taken
+        if not count:
+            return total
+    return total + count * mixed if mixed is not None else UNMET
 
 
 class _Search:
@@ -379,138 +408,95 @@ def _ranks(values: Sequence[int]) -> NDArray[np.int64]:
     return np.fromiter(map(place.__getitem__, values), dtype=np.int64, count=len(values))
 
 
-MOST_PRICES = 4  # of the requests of a fleet, at which its roles are told apart
-MOST_PARTS = 64  # of what whole requests earn
-STEPS = 40_000  # of one search for a least cover
+MOST_CHOICES = 50_000  # that are tried
+MOST_JOBS = 12  # of all workloads together
 
 
-class _Side(NamedTuple):
-    """Columns of one role: weights of a unit, how many there are, what one earns, replicas of one."""
+class Open(NamedTuple):
+    """What is open: jobs that are chosen for, in thousandths of the criterion's unit."""
 
-    weights: list[int]
-    upper: list[int]
-    earned: list[int]
-    replicas: list[int]
-
-    def least(self, need: int, spare: int = 0) -> int:
-        """The least weight of units that earn so much, after the loss of so many replicas of a type."""
-        if need <= 0:
-            return 0
-        lost = self.replicas if spare else None
-        return least_cover(
-            self.weights, self.upper, [self.earned], [need], replicas=lost, spare=spare, steps=STEPS
-        ).bound
-
-    def least_loss(self, spare: int) -> int:
-        """What the loss of so many replicas takes at least, of a type that earns anything."""
-        return min((spare * e // r for e, r, m in zip(self.earned, self.replicas, self.upper) if e and m), default=0)
-
-    def cheapest(self) -> int:
-        """The least weight of a unit that earns anything."""
-        return min((w for w, e, m in zip(self.weights, self.earned, self.upper) if e and m), default=UNMET)
+    tasks: tuple[Task, ...]
+    rest: int  # the least of everything else at the prices, less what limits are worth
+    plain: int  # the least of everything else without prices
 
 
-def more_by_role(
-    program: Program,
-    lines: Mapping[str, Sequence[Sequence[RequestPrices]]],
-    weights: NDArray[Any],
-    upper: NDArray[np.int64],
-    alone: Mapping[str, int],
-    short: int,
+def open_jobs(program: Program) -> tuple[Task, ...]:
+    """Workloads whose jobs can be tried one by one."""
+    jobs = [task for task in program.tasks if task.kind == "training"]
+    return tuple(jobs) if sum(task.count for task in jobs) <= MOST_JOBS else ()
+
+
+def least_choice(
+    program: Program, weights: NDArray[Any], costs: NDArray[Any], upper: Sequence[int], free: Open, upto: int
 ) -> int:
-    """What fleets with pools weigh more than prices alone prove, as far as that is short.
+    """The least that any choice of the jobs comes to, or `upto`; a bound below it after `MOST_CHOICES`.
 
     Parameters
     ----------
-    lines
-        Prices of the requests of each workload, by line and level.
-    weights, upper
-        Of a unit of each column; and how many there are.
-    alone
-        What prices alone prove of each workload.
-    short
+    weights, costs
+        Of a unit of each column, with and without what limits charge.
+    upper
+        Units that there are.
+    upto
         Of no interest beyond.
     """
-    found = 0
-    for task in program.tasks:
-        part = slice(task.first, task.stop)
-        if task.kind != "serving" or not program.role[part].any() or (weights[part] < 0).any():
+    uses = _uses(program)
+    jobs = [task for task in free.tasks for _ in range(task.count)]
+    options = {task.name: _options(weights, upper, task) for task in free.tasks}
+    if not all(options.values()):
+        return upto
+    base = free.rest + sum(options[task.name][0][0] for task in jobs)
+    jobs.sort(key=lambda task: sum(w - options[task.name][0][0] < upto - base for w, _ in options[task.name]))
+    best, tried = upto, 0
+    # bound, plain cost, jobs that are placed, place of the last option, units by column, use by row
+    stack: list[tuple[int, int, int, int, dict[int, int], dict[int, int]]] = [(base, free.plain, 0, 0, {}, {})]
+    while stack:
+        bound, paid, placed, last, units, used = stack.pop()
+        if bound >= best:
             continue
-        peak = len(task.demands) - 1
-        worth = {
-            tuple(p + q for p, q in zip(one["prefill"], one["decode"]))
-            for line in lines[task.name]
-            for one in line
-            if one["level"] == peak
-        }
-        known, upto = alone[task.name], alone[task.name] + short - found
-        for prices in sorted(each for each in worth if any(each))[:MOST_PRICES]:
-            known = max(known, min(least_by_role(program, task, weights, upper, prices, upto), upto))
-        found += known - alone[task.name]
+        if tried > MOST_CHOICES:
+            return min([bound, best, *(node[0] for node in stack)])
+        if placed == len(jobs):
+            best = min(best, max(bound, paid))
+            continue
+        task = jobs[placed]
+        same = placed > 0 and jobs[placed - 1] is task  # jobs of one workload are alike: in one order only
+        mine, children = options[task.name], []
+        for place in range(last if same else 0, len(mine)):
+            weight, column = mine[place]
+            above = bound + weight - mine[0][0]
+            if above >= best:
+                break
+            tried += 1
+            taken = units.get(column, 0) + 1
+            now = _added(program, used, uses.get(column, ()))
+            if taken <= upper[column] and now is not None:
+                cost = paid + int(costs[column])
+                children.append((above, cost, placed + 1, place, {**units, column: taken}, now))
+        stack += reversed(children)
+    return best
+
+
+def _options(weights: NDArray[Any], upper: Sequence[int], task: Task) -> list[tuple[int, int]]:
+    """Weight and column of each way of a job, the least first."""
+    return sorted((int(weights[k]), k) for k in range(task.first, task.stop) if upper[k] > 0)
+
+
+def _uses(program: Program) -> dict[int, list[tuple[int, int]]]:
+    """Row and coefficient of each column, of the limits that nothing supplies."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for number, row in enumerate(program.rows):
+        if len(row.coefficients) and int(np.min(row.coefficients)) >= 0:
+            for column, coefficient in zip(row.columns.tolist(), row.coefficients.tolist()):
+                found.setdefault(column, []).append((number, coefficient))
     return found
 
 
-def least_by_role(
-    program: Program, task: Task, weights: NDArray[Any], upper: NDArray[np.int64], prices: Sequence[int], upto: int
-) -> int:
-    """No way to meet a fleet at its peak weighs less, as far as some prices of its requests show it.
-
-    Parameters
-    ----------
-    program, task
-        A fleet of the program.
-    weights, upper
-        Of a unit of each column of the program, >= 0 where it counts; and how many there are.
-    prices
-        Of a request of each bucket, as much for its prefill as for its decode.
-    upto
-        Of no interest beyond.
-
-    Returns
-    -------
-    `UNMET` where nothing meets it.
-    """
-    part, peak = slice(task.first, task.stop), len(task.demands) - 1
-    demand = task.demands[peak]
-    rates = program.capacity_micro_per_s[part, : len(demand)].astype(object)
-    earned = np.where(program.level[part] <= peak, earnings(task, rates, prices), 0)
-    need = sum(price * rate for price, rate in zip(prices, demand))
-    spare = task.spare_replicas
-
-    def side(where: NDArray[np.bool_]) -> _Side:
-        return _Side(
-            weights=[max(int(w), 0) for w in weights[part][where]],
-            upper=upper[part][where].tolist(),
-            earned=[int(e) for e in earned[where]],
-            replicas=[max(int(r), 1) for r in program.replicas[part][where]],
-        )
-
-    role, place = program.role[part], program.place[part]
-    whole, least = side(role == WHOLE), UNMET
-    for one in np.unique(place[role != WHOLE]).tolist():
-        pools = side((role == PREFILL) & (place == one)), side((role == DECODE) & (place == one))
-        least = min(least, _least_beside(whole, pools, need, spare, min(upto, least)))
-    return min(least, whole.least(need, spare))
-
-
-def _least_beside(whole: _Side, pools: tuple[_Side, _Side], need: int, spare: int, upto: int) -> int:
-    """The least weight with the pools of one place, or without."""
-    apart = sum(pool.least(need, spare) for pool in pools)
-    loss = whole.least_loss(spare)
-    # that do not survive a loss by themselves, so that both pools stand by
-    beyond = whole.least(need + loss) + sum(pool.cheapest() for pool in pools)
-
-    def between(least: int, most: int) -> int:
-        """With replicas of whole requests that earn at least so much, and less than that."""
-        beside = (max(pool.least(need - most, spare), pool.least(need + loss - most + 1)) for pool in pools)
-        return whole.least(max(least, 1)) + sum(beside)
-
-    heap = [(between(0, need + loss), 0, need + loss)]
-    for _ in range(MOST_PARTS):
-        bound, least, most = heap[0]
-        if bound >= min(upto, apart, beyond) or most - least < 2:
-            break
-        middle = (least + most) // 2
-        heapq.heapreplace(heap, (between(least, middle), least, middle))
-        heapq.heappush(heap, (between(middle, most), middle, most))
-    return min(apart, beyond, heap[0][0])
+def _added(program: Program, used: Mapping[int, int], more: Sequence[tuple[int, int]]) -> dict[int, int] | None:
+    """The use of limits with one more job; None when that breaks one."""
+    now = dict(used)
+    for number, coefficient in more:
+        now[number] = now.get(number, 0) + coefficient
+        if now[number] > program.rows[number].bound:
+            return None
+    return now

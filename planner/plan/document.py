@@ -15,11 +15,12 @@ from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
-from planner.plan.made_with import catalog_used
 from planner.plan.named import idle_warnings, named_of, network_warnings
 from planner.plan.notes.assumptions import assumptions_of, facts_of, notes_of, warnings_of
-from planner.plan.parts import most_devices, rows_of, spent_on, summary_proof
+from planner.plan.parts import most_devices, rows_of, spent_on
 from planner.plan.plainest import plain_document, ties_of
+from planner.plan.plan_files import catalog_used
+from planner.plan.proof import summary_proof
 from planner.plan.reasons import (
     IN_HASTE,
     MOST_ALTERNATIVES,

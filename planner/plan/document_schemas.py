@@ -11,8 +11,8 @@ from typing import Any, get_args, get_type_hints
 from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import get_original_bases, is_typeddict
 
-from planner.plan.documents_read import adapter_of
 from planner.plan.model.plan import PlanDocument
+from planner.plan.plan_files import adapter_of
 
 Schema = dict[str, Any]
 

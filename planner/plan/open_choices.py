@@ -1,10 +1,15 @@
-"""What prices of limits leave open when units are whole: ways of jobs that share limits, spot, and shared nodes.
+"""What prices leave open when units are whole: pools of a fleet by role, shares on spot, nodes that fleets share.
 
-At the prices of a certificate every plan below a value uses, of each job, only columns whose weights exceed the least
-of that job by at most what the bound is short of the value. These are few. All their choices are tried, each job's in
-turn, with the joint limits as they are; a choice that breaks one is no plan. What is left is bounded by its weights,
-and by its own cost beside the least of everything else. So the tree of branches stands in no file: who checks walks it.
-The share of a fleet's rate that may stand on spot is a limit whose bound is 0.
+A fleet may prefill and decode in pools of their own, beside replicas that do both. At prices of the requests, the same
+for prefill and decode, what replicas of whole requests earn, W, and each pool earns must come to N: W + P >= N and
+W + D >= N, also after the loss of k replicas of any type in use. Prices alone weigh a replica of whole requests half
+here and half there, and prove too little where pools are a few replicas. W is a whole number, though: without any such
+replica the pools are apart, and each is the least cover of its own; with some, W lies between two numbers, and the
+whole weighs what W takes at least and what the pools take at least at the larger of the two. The numbers are halved
+where that is the least, until it reaches what is asked or `MOST_PARTS` are looked at. Both pools of a fleet lie in one
+place, so that this is done for each place.
+
+The share of a fleet's rate that may stand on spot is a limit whose bound is 0, and what follows.
 
 Count among the nodes n_o of an offer, which fleets may share, also those that a fleet has for itself. At a price l_o
 of each of their devices every plan costs at least
@@ -28,112 +33,172 @@ fill a node: as many as fill it are as well a node of the fleet's own at the sam
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.dominance import compressed
-from planner.candidates.program import DECODE, PREFILL, Program, Task, decimal_share, fleet_rates, restrict, task_of
+from planner.candidates.program import (
+    DECODE,
+    PREFILL,
+    WHOLE,
+    Program,
+    Task,
+    decimal_share,
+    earnings,
+    fleet_rates,
+    restrict,
+    task_of,
+)
 from planner.candidates.prune import alone_units
 from planner.candidates.shared_nodes import SharedNodes
 from planner.carriers import dataclass
+from planner.plan.cover import UNMET, least_cover
 
-MOST_CHOICES = 50_000  # that are tried
-MOST_JOBS = 12  # of all workloads together
-
-
-class Open(NamedTuple):
-    """What is open: jobs that are chosen for, in thousandths of the criterion's unit."""
-
-    tasks: tuple[Task, ...]
-    rest: int  # the least of everything else at the prices, less what limits are worth
-    plain: int  # the least of everything else without prices
+if TYPE_CHECKING:
+    from planner.plan.model.others import RequestPrices
 
 
-def open_jobs(program: Program) -> tuple[Task, ...]:
-    """Workloads whose jobs can be tried one by one."""
-    jobs = [task for task in program.tasks if task.kind == "training"]
-    return tuple(jobs) if sum(task.count for task in jobs) <= MOST_JOBS else ()
+MOST_PRICES = 4  # of the requests of a fleet, at which its roles are told apart
+MOST_PARTS = 64  # of what whole requests earn
+STEPS = 40_000  # of one search for a least cover
 
 
-def least_choice(
-    program: Program, weights: NDArray[Any], costs: NDArray[Any], upper: Sequence[int], free: Open, upto: int
+class _Side(NamedTuple):
+    """Columns of one role: weights of a unit, how many there are, what one earns, replicas of one."""
+
+    weights: list[int]
+    upper: list[int]
+    earned: list[int]
+    replicas: list[int]
+
+    def least(self, need: int, spare: int = 0) -> int:
+        """The least weight of units that earn so much, after the loss of so many replicas of a type."""
+        if need <= 0:
+            return 0
+        lost = self.replicas if spare else None
+        return least_cover(
+            self.weights, self.upper, [self.earned], [need], replicas=lost, spare=spare, steps=STEPS
+        ).bound
+
+    def least_loss(self, spare: int) -> int:
+        """What the loss of so many replicas takes at least, of a type that earns anything."""
+        return min((spare * e // r for e, r, m in zip(self.earned, self.replicas, self.upper) if e and m), default=0)
+
+    def cheapest(self) -> int:
+        """The least weight of a unit that earns anything."""
+        return min((w for w, e, m in zip(self.weights, self.earned, self.upper) if e and m), default=UNMET)
+
+
+def more_by_role(
+    program: Program,
+    lines: Mapping[str, Sequence[Sequence[RequestPrices]]],
+    weights: NDArray[Any],
+    upper: NDArray[np.int64],
+    alone: Mapping[str, int],
+    short: int,
 ) -> int:
-    """The least that any choice of the jobs comes to, or `upto`; a bound below it after `MOST_CHOICES`.
+    """What fleets with pools weigh more than prices alone prove, as far as that is short.
 
     Parameters
     ----------
-    weights, costs
-        Of a unit of each column, with and without what limits charge.
-    upper
-        Units that there are.
-    upto
+    lines
+        Prices of the requests of each workload, by line and level.
+    weights, upper
+        Of a unit of each column; and how many there are.
+    alone
+        What prices alone prove of each workload.
+    short
         Of no interest beyond.
     """
-    uses = _uses(program)
-    jobs = [task for task in free.tasks for _ in range(task.count)]
-    options = {task.name: _options(weights, upper, task) for task in free.tasks}
-    if not all(options.values()):
-        return upto
-    base = free.rest + sum(options[task.name][0][0] for task in jobs)
-    jobs.sort(key=lambda task: sum(w - options[task.name][0][0] < upto - base for w, _ in options[task.name]))
-    best, tried = upto, 0
-    # bound, plain cost, jobs that are placed, place of the last option, units by column, use by row
-    stack: list[tuple[int, int, int, int, dict[int, int], dict[int, int]]] = [(base, free.plain, 0, 0, {}, {})]
-    while stack:
-        bound, paid, placed, last, units, used = stack.pop()
-        if bound >= best:
+    found = 0
+    for task in program.tasks:
+        part = slice(task.first, task.stop)
+        if task.kind != "serving" or not program.role[part].any() or (weights[part] < 0).any():
             continue
-        if tried > MOST_CHOICES:
-            return min([bound, best, *(node[0] for node in stack)])
-        if placed == len(jobs):
-            best = min(best, max(bound, paid))
-            continue
-        task = jobs[placed]
-        same = placed > 0 and jobs[placed - 1] is task  # jobs of one workload are alike: in one order only
-        mine, children = options[task.name], []
-        for place in range(last if same else 0, len(mine)):
-            weight, column = mine[place]
-            above = bound + weight - mine[0][0]
-            if above >= best:
-                break
-            tried += 1
-            taken = units.get(column, 0) + 1
-            now = _added(program, used, uses.get(column, ()))
-            if taken <= upper[column] and now is not None:
-                cost = paid + int(costs[column])
-                children.append((above, cost, placed + 1, place, {**units, column: taken}, now))
-        stack += reversed(children)
-    return best
-
-
-def _options(weights: NDArray[Any], upper: Sequence[int], task: Task) -> list[tuple[int, int]]:
-    """Weight and column of each way of a job, the least first."""
-    return sorted((int(weights[k]), k) for k in range(task.first, task.stop) if upper[k] > 0)
-
-
-def _uses(program: Program) -> dict[int, list[tuple[int, int]]]:
-    """Row and coefficient of each column, of the limits that nothing supplies."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    for number, row in enumerate(program.rows):
-        if len(row.coefficients) and int(np.min(row.coefficients)) >= 0:
-            for column, coefficient in zip(row.columns.tolist(), row.coefficients.tolist()):
-                found.setdefault(column, []).append((number, coefficient))
+        peak = len(task.demands) - 1
+        worth = {
+            tuple(p + q for p, q in zip(one["prefill"], one["decode"]))
+            for line in lines[task.name]
+            for one in line
+            if one["level"] == peak
+        }
+        known, upto = alone[task.name], alone[task.name] + short - found
+        for prices in sorted(each for each in worth if any(each))[:MOST_PRICES]:
+            known = max(known, min(least_by_role(program, task, weights, upper, prices, upto), upto))
+        found += known - alone[task.name]
     return found
 
 
-def _added(program: Program, used: Mapping[int, int], more: Sequence[tuple[int, int]]) -> dict[int, int] | None:
-    """The use of limits with one more job; None when that breaks one."""
-    now = dict(used)
-    for number, coefficient in more:
-        now[number] = now.get(number, 0) + coefficient
-        if now[number] > program.rows[number].bound:
-            return None
-    return now
+def least_by_role(
+    program: Program, task: Task, weights: NDArray[Any], upper: NDArray[np.int64], prices: Sequence[int], upto: int
+) -> int:
+    """No way to meet a fleet at its peak weighs less, as far as some prices of its requests show it.
+
+    Parameters
+    ----------
+    program, task
+        A fleet of the program.
+    weights, upper
+        Of a unit of each column of the program, >= 0 where it counts; and how many there are.
+    prices
+        Of a request of each bucket, as much for its prefill as for its decode.
+    upto
+        Of no interest beyond.
+
+    Returns
+    -------
+    `UNMET` where nothing meets it.
+    """
+    part, peak = slice(task.first, task.stop), len(task.demands) - 1
+    demand = task.demands[peak]
+    rates = program.capacity_micro_per_s[part, : len(demand)].astype(object)
+    earned = np.where(program.level[part] <= peak, earnings(task, rates, prices), 0)
+    need = sum(price * rate for price, rate in zip(prices, demand))
+    spare = task.spare_replicas
+
+    def side(where: NDArray[np.bool_]) -> _Side:
+        return _Side(
+            weights=[max(int(w), 0) for w in weights[part][where]],
+            upper=upper[part][where].tolist(),
+            earned=[int(e) for e in earned[where]],
+            replicas=[max(int(r), 1) for r in program.replicas[part][where]],
+        )
+
+    role, place = program.role[part], program.place[part]
+    whole, least = side(role == WHOLE), UNMET
+    for one in np.unique(place[role != WHOLE]).tolist():
+        pools = side((role == PREFILL) & (place == one)), side((role == DECODE) & (place == one))
+        least = min(least, _least_beside(whole, pools, need, spare, min(upto, least)))
+    return min(least, whole.least(need, spare))
+
+
+def _least_beside(whole: _Side, pools: tuple[_Side, _Side], need: int, spare: int, upto: int) -> int:
+    """The least weight with the pools of one place, or without."""
+    apart = sum(pool.least(need, spare) for pool in pools)
+    loss = whole.least_loss(spare)
+    # that do not survive a loss by themselves, so that both pools stand by
+    beyond = whole.least(need + loss) + sum(pool.cheapest() for pool in pools)
+
+    def between(least: int, most: int) -> int:
+        """With replicas of whole requests that earn at least so much, and less than that."""
+        beside = (max(pool.least(need - most, spare), pool.least(need + loss - most + 1)) for pool in pools)
+        return whole.least(max(least, 1)) + sum(beside)
+
+    heap = [(between(0, need + loss), 0, need + loss)]
+    for _ in range(MOST_PARTS):
+        bound, least, most = heap[0]
+        if bound >= min(upto, apart, beyond) or most - least < 2:
+            break
+        middle = (least + most) // 2
+        heapq.heapreplace(heap, (between(least, middle), least, middle))
+        heapq.heappush(heap, (between(middle, most), middle, most))
+    return min(apart, beyond, heap[0][0])
 
 
 def beyond_spot_share(program: Program, task: Task) -> NDArray[Any]:

@@ -15,14 +15,13 @@ from decimal import Decimal
 from typing import Any
 
 from planner.reading.bills import Spend, cost_of, currency_of, day_of
-from planner.reading.columns import plain
+from planner.reading.columns import iso_seconds, plain, zone_of
 from planner.reading.jsonlines import document_of, head_keys
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, Reading, Skips, fit
 from planner.reading.measured_points import number_of
 from planner.reading.requests import header_of, order_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import places_of, rows_of
-from planner.reading.times import iso_seconds, zone_of
 
 _TOTALS = ("totalcosts", "totalcost")
 _UNIT = re.compile(r"^(.*?) ?\(([^()]{1,5})\)$")

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from planner.architecture.card import format_of, settings_of
 from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, Config, parse_json
 from planner.architecture.encoders import is_encoder, whole_parts
 from planner.architecture.from_config import HIDDEN_KEYS, LAYER_KEYS, build, without_head
+from planner.architecture.load import format_of, settings_of
 from planner.architecture.model import Architecture
 from planner.architecture.vision import vision_parts
 from planner.estimate.serving import weight_bytes_of_model

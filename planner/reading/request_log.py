@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 
 from planner.architecture.load import preset_of
 from planner.carriers import dataclass
-from planner.reading.columns import SYMBOLS, Roles, Signs
+from planner.reading.columns import EPOCH_FROM_S, SYMBOLS, DayOrder, Roles, Signs, epoch_unit_s
 from planner.reading.kinds import Asked, Piece, Reading, Skips
 from planner.reading.long_log import RUN, LengthCounts, LongLog
 from planner.reading.source import Source, refused
-from planner.reading.times import EPOCH_FROM_S, DayOrder, epoch_unit_s
 from planner.traffic import request_trace
 from planner.traffic.model import HIGHEST_P95_OVER_MEAN
 from planner.traffic.request_trace import MOST_ROWS, Times

@@ -9,15 +9,14 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from planner.reading.columns import plain
-from planner.reading.job_history import FIRST, MOST_JOBS, MOST_KEYS, History, Job, state_of
+from planner.reading.columns import epoch_unit_s, plain
+from planner.reading.inventory import FIRST, MOST_JOBS, MOST_KEYS, History, Job, state_of
 from planner.reading.jsonlines import document_of, head_keys
 from planner.reading.kinds import Asked, Kind, Match, Reading, Skips, fit
 from planner.reading.measured_points import number_of
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import places_of, printable, rows_of, told
-from planner.reading.times import epoch_unit_s
 
 # columns of sacct, then those of squeue and of the tables that sacct reads
 _ROLES = {

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from planner.reading.benchmarks import stem_of
-from planner.reading.columns import DecimalSign, number_in, plain, signs_of
+from planner.reading.columns import DecimalSign, epoch_unit_s, iso_seconds, number_in, plain, signs_of
 from planner.reading.event_files import looks_like_events, scalars_of
 from planner.reading.jsonlines import document_of, head_keys
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, Piece, Reading, fit
@@ -21,7 +21,6 @@ from planner.reading.measured_points import number_of
 from planner.reading.request_log import name_of
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
-from planner.reading.times import epoch_unit_s, iso_seconds
 from planner.reading.training_lines import MARKS, Steps, plain_text, says_something, take_line
 
 

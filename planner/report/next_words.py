@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from planner import units
 from planner.candidates.program import SHARE
 from planner.catalog.reading import is_date
-from planner.plan.documents_read import needs_outside
-from planner.plan.made_with import outside
 from planner.plan.parts import limit_name
+from planner.plan.plan_files import needs_outside, outside
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, columns
 from planner.scenario.shipped import name_here

@@ -15,8 +15,13 @@ from planner.report.blocks import Block, Grid, Headline, Items, Lines, Timeline,
 from planner.report.charts import Chart
 from planner.report.escape import html
 from planner.report.html.cost_figures import job_figures
-from planner.report.html.memory_figures import band_figure, memory_figure
-from planner.report.html.time_figures import calendar_figure, latency_figure, timeline_figure
+from planner.report.html.prediction_figures import (
+    band_figure,
+    calendar_figure,
+    latency_figure,
+    memory_figure,
+    timeline_figure,
+)
 from planner.report.plan_view import allocation_grid
 from planner.report.plan_words import proof, totals
 from planner.scenario.schema import Scenario

@@ -11,7 +11,8 @@ from typing_extensions import TypedDict
 from planner import units
 from planner.candidates.program import SHARE
 from planner.candidates.ties import NAMES
-from planner.plan.parts import currency_of, is_proven, spent_on
+from planner.plan.parts import currency_of, spent_on
+from planner.plan.proof import is_proven
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import Contract

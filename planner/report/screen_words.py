@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from planner.plan.parts import NOT_NEEDED, is_proven, most_at_once, rows_of, spent_on
+from planner.plan.parts import NOT_NEEDED, most_at_once, rows_of, spent_on
+from planner.plan.proof import is_proven
 from planner.plan.reasons import users_told
 from planner.report import plan_words as words
 from planner.report import serving_words as serving

@@ -16,7 +16,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, model_validator
 
-from planner.architecture.card import stored_format
+from planner.architecture.load import stored_format
 from planner.carriers import dataclass
 from planner.errors import InputError, Problem
 from planner.scenario.fields import (

@@ -35,8 +35,7 @@ from planner.sweeps.question import (
 )
 
 if TYPE_CHECKING:
-    from planner.sweeps.local import Asked
-    from planner.sweeps.run import Runner
+    from planner.sweeps.answering import Asked, Runner
 
 CONNECT_S = 10.0  # for a scheduler to answer
 WORKERS_S = 30.0  # for a worker to be there

@@ -14,8 +14,8 @@ from planner import __version__
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.plan.document import digest_of
-from planner.plan.made_with import catalog_used
 from planner.plan.model.plan import CatalogUsed, Status
+from planner.plan.plan_files import catalog_used
 from planner.scenario.schema import Scenario
 from planner.sweeps.axes import Axis
 from planner.sweeps.borders import Border, Standing, is_answer

@@ -26,8 +26,8 @@ from planner.candidates.offers import Site
 from planner.candidates.training_question import TrainingQuestion, resolve_training
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
+from planner.equations.reliability import scale_loss_factor
 from planner.equations.rules import training_hours
-from planner.equations.scale import scale_loss_factor
 from planner.estimate.frameworks import FRAMEWORKS, framework_can
 from planner.estimate.layout import Layout
 from planner.estimate.resolve_run import devices_per_host

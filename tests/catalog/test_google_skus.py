@@ -14,7 +14,7 @@ from planner.catalog.importers.imported import Imported, reasons
 from planner.catalog.load import load_catalog
 from planner.catalog.refresh import read_list, refreshed
 from planner.errors import InputError
-from planner.reading.registry import read
+from planner.reading.kinds import read
 from planner.reading.source import Source
 
 OFFER = "gcp:us-central1-a:a3-highgpu-8g:on_demand"  # the catalog has it by zone

@@ -17,7 +17,7 @@ from planner.catalog.own_prices import OwnPrices, load_priced, with_device_price
 from planner.catalog.pricing import gone_stale, price_age, stale_prices
 from planner.errors import InputError, UsageError
 from planner.files import outside_allowed
-from planner.plan.made_with import catalog_of_plan
+from planner.plan.plan_files import catalog_of_plan
 from planner.units import Rates
 from tests.catalog.extending import HEAD, offers_of, written
 from tests.verified import errors

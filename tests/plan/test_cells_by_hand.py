@@ -16,7 +16,7 @@ from planner.analysis.why.why_not import Asked, _break_even_mfu
 from planner.budget.charges import charges_of
 from planner.budget.lines import Month
 from planner.budget.margins import margins_taken
-from planner.plan.made_with import asks_the_same
+from planner.plan.plan_files import asks_the_same
 from planner.plan.rows.calendar import owned_periods
 from planner.plan.rows.fleet_cells import load_cells, price_cells
 from planner.plan.rows.pools import PoolUse, contract_figures, parts_of

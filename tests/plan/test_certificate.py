@@ -20,7 +20,7 @@ from planner.optimize.bound import prices_of
 from planner.optimize.solve import Solution, optimize
 from planner.plan.certificate import CertificateError, bound_of_earlier, certified_bound
 from planner.plan.cover import UNMET, least_cover
-from planner.plan.parts import gap_of, reaches, slack
+from planner.plan.proof import gap_of, reaches, slack
 from tests import worlds
 from tests.optimize import brute
 from tests.optimize.instances import ints, program, row

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from planner.plan.cover import UNMET, _least_cover, least_cover
-from planner.plan.parts import gap_of, reaches, slack
+from planner.plan.proof import gap_of, reaches, slack
 
 
 @pytest.mark.parametrize(("need", "least"), [(0, 0), (1, 2), (5, 2), (6, 4), (14, 6), (15, 6), (16, UNMET)])

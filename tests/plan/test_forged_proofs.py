@@ -23,7 +23,7 @@ from planner.api.checking import Checked, check
 from planner.catalog.model import Catalog
 from planner.errors import InputError
 from planner.plan.document import digest_of
-from planner.plan.parts import digest_of_witness
+from planner.plan.proof import digest_of_witness
 from planner.report.explanation_view import render_explanation
 from planner.report.html.pages import render_page
 from planner.report.notebook import plan_html

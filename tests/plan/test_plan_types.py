@@ -12,7 +12,7 @@ import pytest
 from planner.errors import InputError
 from planner.files import read_package_text
 from planner.plan.document_schemas import plan_json_schema, schema_text
-from planner.plan.documents_read import read_document
+from planner.plan.plan_files import read_document
 from tests.verified import validator
 
 SAMPLES = Path(__file__).parents[1] / "cli" / "samples"

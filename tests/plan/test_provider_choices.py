@@ -13,7 +13,7 @@ import pytest
 from planner import api
 from planner.catalog.model import Catalog
 from planner.plan.document import digest_of
-from planner.plan.parts import digest_of_witness
+from planner.plan.proof import digest_of_witness
 from planner.scenario.schema import Scenario
 from tests.tiers import cases
 from tests.verified import errors, follow_schema

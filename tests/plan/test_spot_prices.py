@@ -20,7 +20,7 @@ from planner.optimize.scope import scope_of
 from planner.optimize.solve import optimize
 from planner.plan.certificate import CertificateError, certified_bound
 from planner.plan.document import digest_of
-from planner.plan.parts import digest_of_witness
+from planner.plan.proof import digest_of_witness
 from tests.plan.test_certificate import around, priced
 from tests.tiers import cases
 from tests.verified import errors, follow_schema

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from planner.reading import long_log, request_log
-from planner.reading.kinds import Reading
+from planner.reading.kinds import Reading, read
 from planner.reading.long_log import LengthCounts, LongLog, SortedTimes
-from planner.reading.registry import read
 from planner.reading.source import Source
 from planner.traffic import request_trace
 from tests.reading.writers import azure, mooncake, requests

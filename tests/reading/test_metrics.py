@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from planner.errors import InputError
-from planner.reading.kinds import Asked, Reading
+from planner.reading.kinds import Asked, Reading, read
 from planner.reading.metrics import Series
 from planner.reading.piece_writing import write_into
 from planner.reading.prometheus import Sample, sample_of
-from planner.reading.registry import read
 from planner.reading.source import Source
 from planner.scenario.load import load_scenario
 from planner.traffic.tables import read_load_profile

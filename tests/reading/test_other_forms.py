@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from planner.errors import InputError, OutputError, UsageError
-from planner.reading.kinds import Asked, Piece, Reading
+from planner.reading.kinds import Asked, Piece, Reading, read
 from planner.reading.measured_points import number_of
 from planner.reading.piece_writing import write_into, write_piece
-from planner.reading.registry import read
 from planner.reading.source import LONGEST_LINE, Source
 from tests.reading.cluster_writers import table
 

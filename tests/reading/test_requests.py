@@ -13,10 +13,9 @@ from typer.testing import CliRunner
 
 from planner.cli.main import ROOMS, app_of
 from planner.errors import InputError, UsageError
-from planner.reading.kinds import Asked, Reading
-from planner.reading.registry import read
+from planner.reading.columns import has_zone
+from planner.reading.kinds import Asked, Reading, read
 from planner.reading.source import Source
-from planner.reading.times import has_zone
 from planner.traffic.request_trace import read_trace
 from tests.reading.writers import azure, burstgpt, litellm, mooncake, requests
 

@@ -11,9 +11,8 @@ from typer.testing import CliRunner
 
 from planner.cli.main import ROOMS, app_of
 from planner.errors import InputError
-from planner.reading.kinds import Asked, Reading
+from planner.reading.kinds import Asked, Reading, read
 from planner.reading.piece_writing import write_into
-from planner.reading.registry import read
 from planner.reading.source import Source
 from planner.scenario.training_job import TrainingJob
 from planner.yamlfile import read_yaml

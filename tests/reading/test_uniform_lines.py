@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from planner.reading.jsonlines import columns_of
-from planner.reading.registry import read
+from planner.reading.kinds import read
 from planner.reading.source import Source
 from tests.tiers import cases
 

@@ -25,9 +25,9 @@ from planner.errors import StoppedError, UsageError
 from planner.files import LineFile
 from planner.sweeps import cluster as room
 from planner.sweeps import question
+from planner.sweeps.answering import BEGINS, Asker, Journal, Progress
 from planner.sweeps.cluster import cluster
 from planner.sweeps.question import Answered, Question
-from planner.sweeps.run import BEGINS, Asker, Journal, Progress
 from tests.sweeps.told import Counting, answer, key, questions, row
 from tests.tiers import cases
 

@@ -28,10 +28,9 @@ from planner.report.alternatives_view import elsewhere_lines, others_blocks, unc
 from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.charts import Axis, Box, Chart, Panel, Series, chart, cut, linear
 from planner.report.frontier_view import frontier_blocks, frontier_chart
-from planner.report.html import cost_figures, memory_figures, page_parts, time_figures
-from planner.report.html.memory_figures import band_figure
+from planner.report.html import cost_figures, page_parts, prediction_figures
 from planner.report.html.page_parts import Part, Section, captioned, render_sheet, rendered, shown, without
-from planner.report.html.time_figures import Calendar, calendar_figure
+from planner.report.html.prediction_figures import Calendar, band_figure, calendar_figure
 from planner.report.model import ReportDocument, TraceKind, TraceRow
 from planner.report.plan_words import merged, money
 from planner.report.reserve_view import reserve_blocks
@@ -215,19 +214,19 @@ def serving_tables(plan: PlanDocument) -> list[Block]:
 
 def _timeline(plan: PlanDocument) -> Section:
     jobs, pools = schedule_blocks(plan)[:2] if plan.get("schedule") else (None, None)
-    table = None if plan.get("schedule") else time_figures.finish_table(plan)
-    latencies = captioned(serving.latency_block(plan), time_figures.TITLE, "Workload", "Device", "Latency")
+    table = None if plan.get("schedule") else prediction_figures.finish_table(plan)
+    latencies = captioned(serving.latency_block(plan), prediction_figures.TITLE, "Workload", "Device", "Latency")
     classes = captioned(
         serving.class_block(plan), "Each class of requests", "Workload", "Device", "Requests", "Latency"
     )
     parts = shown(
         [
-            calendar_figure(plan) if plan.get("schedule") else time_figures.timeline_figure(plan),
+            calendar_figure(plan) if plan.get("schedule") else prediction_figures.timeline_figure(plan),
             table,
             jobs,
             pool_figure(plan),
             pools,
-            time_figures.latency_figure(plan),
+            prediction_figures.latency_figure(plan),
             latencies,
             classes,
             serving.simulation_block(plan),
@@ -238,7 +237,7 @@ def _timeline(plan: PlanDocument) -> Section:
 
 
 def _memory(plan: PlanDocument) -> Section:
-    parts = shown([memory_figures.memory_figure(plan), memory_figures.memory_table(plan)])
+    parts = shown([prediction_figures.memory_figure(plan), prediction_figures.memory_table(plan)])
     lead = "" if parts else "No memory is predicted: the rates of these replicas were given."
     return Section(id="memory", title="Memory per device", lead=lead, parts=parts)
 

@@ -1,8 +1,14 @@
-"""Price lists of SkyPilot's catalog (catalogs/vN/PROVIDER/vms.csv) as offers.
+"""Price lists of gpuhunt's catalog (PROVIDER.csv) and SkyPilot's (catalogs/vN/PROVIDER/vms.csv) as offers.
 
-A row is a price in a place, not availability. Machines are told by the shapes of the catalog alone: what the file
-says of memory and hosts is wrong too often (`GpuInfo` has six spellings, and holds GB, MiB or products of both) and is
-not read. Nothing is guessed: a row without a shape, a price or a meaning is skipped, and listed with the reason.
+A row is a price in a place, not availability. Machines are told by the shapes of the catalog alone. Nothing is guessed:
+a row without a shape, a price or a meaning is skipped, and listed with the reason.
+
+Of gpuhunt `spot` is a column of True and False, not a second price. The file's name is the provider. A count of
+accelerators without a name says nothing, and a memory of 0 (TPU rows) is no fact. Source of the layout:
+dstackai/gpuhunt 0.1.34, seen 2026-11-21.
+
+What SkyPilot's file says of memory and hosts is wrong too often (`GpuInfo` has six spellings, and holds GB, MiB or
+products of both) and is not read.
 
 * Columns stand in any order; lines end in either way; an empty price is one that is not asked for.
 * A spot price above the one on demand means that the columns are swapped, or worse: both are suspect. One that equals
@@ -23,16 +29,141 @@ import io
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from pathlib import PurePath
 
 from planner.carriers import dataclass
 from planner.catalog.importers.imported import NOT_OFFERED, UNREADABLE, Imported, countries_of, price_of
 from planner.catalog.model import Catalog, Shape
 from planner.errors import InputError, Place
-from planner.files import StrPath, read_text
+from planner.files import StrPath, list_files, read_text
 
-NEEDED = ("InstanceType", "AcceleratorName", "AcceleratorCount", "Price", "SpotPrice", "Region")
+GPUHUNT_COLUMNS = ("instance_name", "location", "price", "gpu_count", "gpu_name", "spot")
+GPUHUNT_PROVIDERS = {"lambdalabs": "lambda"}  # gpuhunt's name -> ours
+MOST_BYTES = 64_000_000
+
+
+def read_gpuhunt(
+    path: StrPath, catalog: Catalog, *, provider: str = "", source: str = "", as_of: str = "", copied: str = "",
+    text: str | None = None,
+) -> Imported:  # fmt: skip
+    """One PROVIDER.csv as offers; the file's name is the provider unless `provider` is given, `text` what it holds.
+
+    Parameters
+    ----------
+    path
+        The file; messages name it.
+    catalog
+        Whose shapes tell what a row sells.
+    provider
+        Whose prices it holds; empty: as the file is called.
+    source
+        Where the file is from, as path@commit; empty: the file's own path.
+    as_of
+        ISO date of the prices; empty: not known.
+    copied
+        ISO date of the import, which stands where `as_of` is not known.
+    text
+        What the file holds, where it was read already; None: it is read.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or lacks a column.
+    """
+    name = str(path)
+    stem = PurePath(name).stem
+    provider = provider or GPUHUNT_PROVIDERS.get(stem, stem)
+    found = Imported(file=name, provider=provider, copied=copied, countries=countries_of(catalog, provider))
+    held = read_text(name, limit_bytes=MOST_BYTES) if text is None else text
+    table = csv.DictReader(io.StringIO(held, newline=""))
+    try:
+        missing = [column for column in GPUHUNT_COLUMNS if column not in (table.fieldnames or ())]
+        if missing:
+            place = Place(file=name, line=1, column=1)
+            hint = "a file of gpuhunt's catalog has " + ", ".join(GPUHUNT_COLUMNS)
+            raise InputError.of("missing-column", f"there is no column {missing[0]}", place=place, hint=hint)
+        for row in table:
+            cells = {key: (value or "").strip() for key, value in row.items() if key and not isinstance(value, list)}
+            found.rows += 1
+            _take(found, catalog, table.line_num, cells, source or name, as_of)
+    except csv.Error as error:
+        place = Place(file=name, line=table.line_num, column=1)
+        raise InputError.of("bad-csv", f"not a CSV table: {error}", place=place) from None
+    return found
+
+
+def read_folder(
+    folder: StrPath, catalog: Catalog, *, source: str = "", as_of: str = "", copied: str = ""
+) -> list[Imported]:
+    """Every CSV file of a folder, in order of their names.
+
+    Parameters
+    ----------
+    folder
+        Of files PROVIDER.csv; those in folders below are not read.
+    catalog
+        Whose shapes tell what a row sells.
+    source
+        Where the files are from, as path@commit; empty: each file's own path.
+    as_of
+        ISO date of the prices; empty: not known.
+    copied
+        ISO date of the import, which stands where `as_of` is not known.
+
+    Raises
+    ------
+    InputError
+        The folder holds none, or a file cannot be read.
+    """
+    files = list_files(folder, "*.csv")
+    if not files:
+        raise InputError.of(
+            "file-not-found", f"{folder} holds no price list", hint="name a folder of PROVIDER.csv files"
+        )
+    return [read_gpuhunt(file, catalog, source=source, as_of=as_of, copied=copied) for file in files]
+
+
+def _take(found: Imported, catalog: Catalog, line: int, row: dict[str, str], source: str, as_of: str) -> None:
+    what = f"{row['instance_name'] or '(no name)'} in {row['location']}"
+    reason = _refusal(found, catalog, row)
+    price = price_of(row["price"])
+    if reason:
+        found.skip(line, what, reason)
+        return
+    shape = catalog.shapes[f"{found.provider}/{row['instance_name']}"]
+    model = "spot" if row["spot"].lower() == "true" else "on_demand"
+    if isinstance(price, str):
+        found.no_price(line, what, price, (shape.name, row["location"], model))
+        return
+    new = found.offer(
+        shape=shape.name, region=row["location"], zone="", price_model=model, price=price, source=source, as_of=as_of
+    )
+    if new:
+        found.taken += 1
+    else:
+        found.skip(line, what, "the same row again")
+
+
+def _refusal(found: Imported, catalog: Catalog, row: dict[str, str]) -> str:
+    """Why a row cannot be an offer; empty when it can."""
+    count = row["gpu_count"]
+    if count in ("", "0"):
+        return "no accelerator"
+    if not row["gpu_name"]:
+        return "accelerators without a name"
+    if row["spot"].lower() not in ("true", "false"):
+        return f"spot is '{row['spot'][:20]}', neither True nor False"
+    shape = catalog.shapes.get(f"{found.provider}/{row['instance_name']}")
+    if shape is None:
+        return "no shape of this machine"
+    if count != str(shape.devices):
+        return f"the row has {count[:10]} accelerators, the shape {shape.devices}"
+    return ""
+
+
+SKYPILOT_COLUMNS = ("InstanceType", "AcceleratorName", "AcceleratorCount", "Price", "SpotPrice", "Region")
 SENTINEL = Decimal(700)
-PROVIDERS = {"do": "digitalocean"}  # the folder's name -> ours
+SKYPILOT_FOLDERS = {"do": "digitalocean"}  # the folder's name -> ours
 AUCTIONS = ("mithril",)
 # machines whose hosts are billed apart from these accelerators: Google Cloud document "GPU machine types", 2026-11-21
 GCP_MACHINES = {
@@ -46,7 +177,6 @@ GCP_MACHINES = {
 GCP_WHOLE = {"B200": ("a4-highgpu",)}  # the accelerator's price holds the host
 LEVEL = Decimal("0.75")  # of the dearest zone: below it a Google price is one of other terms
 MODELS = (("on_demand", "Price"), ("spot", "SpotPrice"))
-MOST_BYTES = 64_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +244,7 @@ def read_skypilot(
     """
     name = str(path)
     folder = name.replace("\\", "/").rsplit("/", 2)
-    provider = provider or PROVIDERS.get(folder[-2], folder[-2]) if len(folder) > 1 else provider
+    provider = provider or SKYPILOT_FOLDERS.get(folder[-2], folder[-2]) if len(folder) > 1 else provider
     if not provider or not provider.replace("-", "").replace("_", "").isalnum():
         raise InputError.of("missing-field", f"{name} does not say whose prices it holds", hint="give --provider")
     found = Imported(file=name, provider=provider, copied=copied, countries=countries_of(catalog, provider))
@@ -127,10 +257,10 @@ def _rows(name: str, text: str) -> list[_Row]:
     table = csv.reader(io.StringIO(text, newline=""))
     try:
         header = [cell.strip() for cell in next(table, [])]
-        missing = [column for column in NEEDED if column not in header]
+        missing = [column for column in SKYPILOT_COLUMNS if column not in header]
         if missing:
             place = Place(file=name, line=1, column=1)
-            hint = "a file vms.csv of SkyPilot's catalog has " + ", ".join(NEEDED)
+            hint = "a file vms.csv of SkyPilot's catalog has " + ", ".join(SKYPILOT_COLUMNS)
             raise InputError.of("missing-column", f"there is no column {missing[0]}", place=place, hint=hint)
         return [_Row(line=table.line_num, cells=dict(zip(header, cells))) for cells in table if any(cells)]
     except csv.Error as error:
