@@ -1,4 +1,4 @@
-"""The formats: one module each under `planner.export`, with one function `files(launch) -> list[ExportFile]`.
+"""The formats: a module under `planner.export` writes each, by its function `files(launch) -> list[ExportFile]`.
 
 A module is imported when its format is asked for. To add a format, write the module and a row here.
 """
