@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
+from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -45,13 +46,22 @@ from planner.candidates.mixed_search import cheapest
 from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task, choices_of_providers, earnings, units_of
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
-from planner.candidates.shared_nodes import DEVICES_OF, NODES, SharedNodes
-from planner.plan.cover import UNMET, Open, least_choice, least_cover, open_jobs
-from planner.plan.open_choices import (
+from planner.candidates.shared_nodes import DEVICES_OF, NODES
+from planner.plan.cover import (
     MOST_STEPS,
+    UNMET,
+    Open,
+    least_choice,
+    least_cover,
+    least_of_job,
+    lightest_first,
+    open_jobs,
+)
+from planner.plan.open_choices import (
     STEPS_OF_WEIGHING,
     Asked,
     beyond_spot_share,
+    counted_rows,
     least_off_spot,
     least_with_whole_nodes,
     more_by_role,
@@ -251,18 +261,28 @@ def bound_of_earlier(candidates: Candidates, prices: Prices, latest_s: float) ->
 
 
 def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int64], upto: int | None) -> int:
+    """The bound, worked out once for whoever makes prices and whoever checks them beside the same columns."""
+    about = (candidates.whole, candidates.whole_shared, candidates.spaces, candidates.tables)
+    known = candidates.recall.known("bounds")  # of the columns asked about last: of others they are not kept alive
+    bounds = known[1] if known is not None and all(map(is_, known[0], about)) else {}
+    asked = repr(sorted(certificate.items())), upper.tobytes(), upto
+    if asked not in bounds:
+        bounds[asked] = _worked_out(candidates, certificate, upper, upto)
+        candidates.recall.keep("bounds", (about, bounds), nbytes=len(bounds) * 32 * upper.nbytes)
+    return int(bounds[asked])
+
+
+def _worked_out(candidates: Candidates, certificate: Selection, upper: NDArray[np.int64], upto: int | None) -> int:
     program = candidates.whole
     weights = priced_weights(program, certificate)
     charges = list(row_prices(program, certificate))
     total = rest = -sum(price * program.rows[number].bound for number, price in charges)
     jobs, alone = open_jobs(program), dict[str, int]()
     for task in program.tasks:
-        mixed = None
-        if task.name in candidates.spaces:
-            mixed = _least_mix(candidates, task, certificate["criterion"], charges, weights)
+        mixes = task.name in candidates.spaces
+        mixed = _least_mix(candidates, task, certificate["criterion"], charges, weights) if mixes else None
         parts = parts_of(certificate["requests"], task)
-        least = least_of_task(program, task, weights, upper, parts, mixed=mixed).weight
-        if least >= UNMET:
+        if (least := least_of_task(program, task, weights, upper, parts, mixed=mixed).weight) >= UNMET:
             return UNMET
         total, alone[task.name] = total + least, least
         rest += least if task not in jobs else 0
@@ -274,7 +294,7 @@ def _bound(candidates: Candidates, certificate: Selection, upper: NDArray[np.int
     bound = -(-total // STEPS)
     if upto is not None and bound < upto and candidates.whole_shared is not None:
         own_node = _own_nodes(candidates)
-        held = [_counted_rows(program, candidates.whole_shared, own_node, jobs=beside) for beside in (False, True)]
+        held = [counted_rows(program, candidates.whole_shared, own_node, jobs=beside) for beside in (False, True)]
         for place, counted in enumerate([{}, *held]):
             if bound < upto and counted not in ([], [{}], [{}, held[0]])[place]:
                 found = _with_whole_nodes(candidates, certificate, upper, upto, own_node, counted)
@@ -312,12 +332,11 @@ def _with_whole_nodes(
     own_node
         As of `_own_nodes`.
     counted
-        Limits on nodes and jobs that are held by counting them, not by their prices, as of `_counted_rows`.
+        Limits on nodes and jobs that are held by counting them, not by their prices, as of `counted_rows`.
     """
     program, shared = candidates.whole, candidates.whole_shared
     assert shared is not None
-    charged = [one for one in certificate["rows"] if not one["name"].startswith(DEVICES_OF)]
-    charged = [one for one in charged if one["number"] not in counted]
+    charged = [r for r in certificate["rows"] if not r["name"].startswith(DEVICES_OF) and r["number"] not in counted]
     others: Selection = {**certificate, "rows": charged}
     weights = priced_weights(program, others)
     rest = -sum(price * program.rows[number].bound for number, price in row_prices(program, others))
@@ -340,6 +359,8 @@ def _with_whole_nodes(
         found = least_of_task(small, task, priced, most, parts[task.name], steps=STEPS_OF_WEIGHING)
         return found.weight, found.steps
 
+    lightest = {task.name: lightest_first(weights[task.first : task.stop].tolist()) for task in jobs}
+
     @cache
     def beside(nodes: tuple[tuple[int, int], ...]) -> int:
         """What jobs weigh at least, each by itself within what nodes leave of the limits that are counted."""
@@ -347,7 +368,10 @@ def _with_whole_nodes(
         for number, (taken, bound) in counted.items():
             row, left = program.rows[number], bound - sum(taken[offer] * count for offer, count in nodes)
             there[row.columns[row.coefficients > left]] = 0
-        return sum(least_of_task(program, task, weights, there, (), mixed=mixed.get(task.name)).weight for task in jobs)
+        return sum(
+            least_of_job(lightest[task.name], there[task.first : task.stop], task.count, mixed.get(task.name))
+            for task in jobs
+        )
 
     asked = Asked(
         program=program,
@@ -362,30 +386,6 @@ def _with_whole_nodes(
         limits=tuple(counted.values()),
     )
     return -(-least_with_whole_nodes(asked) // STEPS)
-
-
-def _counted_rows(
-    program: Program, shared: SharedNodes, own_node: NDArray[np.int64], *, jobs: bool
-) -> dict[int, tuple[tuple[int, ...], int]]:
-    """Joint limits that say how many of some nodes there may be: by number what a node of each offer takes, the bound.
-
-    What stands in them is nodes of offers that fleets share; `jobs`: and jobs; and nothing else.
-    """
-    works = np.zeros(program.column_count, dtype=bool)
-    for task in program.tasks if jobs else ():
-        works[task.first : task.stop] = task.kind == "training"
-    found: dict[int, tuple[tuple[int, ...], int]] = {}
-    for number, row in enumerate(program.rows):
-        nodes = shared.site[row.columns] >= 0
-        if row.name.startswith(DEVICES_OF) or (row.coefficients < 0).any():
-            continue
-        if not (nodes | (own_node[row.columns] >= 0) | works[row.columns]).all() or not nodes.any():
-            continue
-        taken = [0] * len(shared.sites)
-        for column, each in zip(row.columns[nodes].tolist(), row.coefficients[nodes].tolist()):
-            taken[int(shared.site[column])] = int(each)
-        found[number] = tuple(taken), int(row.bound)
-    return found
 
 
 def _own_nodes(candidates: Candidates) -> NDArray[np.int64]:
@@ -497,11 +497,9 @@ def least_of_task(
     `UNMET` where nothing meets it.
     """
     here = weights[task.first : task.stop].tolist()
-    most = upper[task.first : task.stop].tolist()
     if task.kind == "training":
-        if mixed is not None:
-            here, most = [*here, mixed], [*most, task.count]
-        return Least(_least_jobs(here, most, task.count), None)
+        return Least(least_of_job(lightest_first(here), upper[task.first : task.stop], task.count, mixed), None)
+    most = upper[task.first : task.stop].tolist()
     gained: int = sum(weight * amount for weight, amount in zip(here, most) if weight < 0)
     if task.kind == "optional":
         return Least(gained, None)
@@ -513,16 +511,6 @@ def least_of_task(
         least = least_cover(paid, most, [replicas], [task.min_replicas]).bound
         found = found if found.weight >= least else found._replace(weight=least)
     return found._replace(weight=gained + found.weight if found.weight < UNMET else UNMET)
-
-
-def _least_jobs(weights: Sequence[int], upper: Sequence[int], count: int) -> int:
-    total = 0
-    for weight, most in sorted(zip(weights, upper)):
-        taken = min(most, count)
-        total, count = total + taken * weight, count - taken
-        if not count:
-            return total
-    return UNMET
 
 
 def _least_fleet(

@@ -56,7 +56,7 @@ from planner.candidates.program import (
     task_of,
 )
 from planner.candidates.prune import alone_units
-from planner.candidates.shared_nodes import SharedNodes
+from planner.candidates.shared_nodes import DEVICES_OF, SharedNodes
 from planner.carriers import dataclass
 from planner.plan.cover import UNMET, least_cover
 
@@ -553,3 +553,27 @@ class _Walk:
     @staticmethod
     def _with(prices: Prices, offer: int, price: int) -> Prices:
         return (*prices[:offer], price, *prices[offer + 1 :])
+
+
+def counted_rows(
+    program: Program, shared: SharedNodes, own_node: NDArray[np.int64], *, jobs: bool
+) -> dict[int, tuple[tuple[int, ...], int]]:
+    """Joint limits that say how many of some nodes there may be: by number what a node of each offer takes, the bound.
+
+    What stands in them is nodes of offers that fleets share; `jobs`: and jobs; and nothing else.
+    """
+    works = np.zeros(program.column_count, dtype=bool)
+    for task in program.tasks if jobs else ():
+        works[task.first : task.stop] = task.kind == "training"
+    found: dict[int, tuple[tuple[int, ...], int]] = {}
+    for number, row in enumerate(program.rows):
+        nodes = shared.site[row.columns] >= 0
+        if row.name.startswith(DEVICES_OF) or (row.coefficients < 0).any():
+            continue
+        if not (nodes | (own_node[row.columns] >= 0) | works[row.columns]).all() or not nodes.any():
+            continue
+        taken = [0] * len(shared.sites)
+        for column, each in zip(row.columns[nodes].tolist(), row.coefficients[nodes].tolist()):
+            taken[int(shared.site[column])] = int(each)
+        found[number] = tuple(taken), int(row.bound)
+    return found

@@ -16,6 +16,7 @@ from planner.analysis.certified import certificate_of
 from planner.api.checking import check
 from planner.candidates.program import DECODE, PREFILL, Program, Task
 from planner.candidates.search import Candidates
+from planner.estimate.recall import Recall
 from planner.optimize.bound import prices_of
 from planner.optimize.solve import Solution, optimize
 from planner.plan.certificate import CertificateError, bound_of_earlier, certified_bound
@@ -41,6 +42,7 @@ def around(question: Program) -> Candidates:
         tables={},
         questions={},
         columns_before=question.column_count,
+        recall=Recall(),
     )
     return listed  # type: ignore[no-any-return]
 
@@ -256,7 +258,7 @@ def fleet(**options: Any) -> Program:
 def test_pools_of_one_role_are_rounded_up_each(monkeypatch: pytest.MonkeyPatch, alone: bool) -> None:
     """Three units of each pool; their relaxation takes two and a half. Prices alone do with a part for each pool."""
     if alone:
-        monkeypatch.setattr("planner.plan.cover.least_by_role", lambda *_: 0)
+        monkeypatch.setattr("planner.plan.open_choices.least_by_role", lambda *_: 0)
     question = fleet()
     solution = optimize(question)
     assert solution.cost_microusd == 15_000_000
@@ -402,3 +404,13 @@ def test_a_job_beside_fleets_that_share_owned_nodes_is_proven() -> None:
     assert [one["count"] for one in document["shared_nodes"]] == [1]
     assert (document["status"], document["summary"]["gap"]) == ("optimal", 0.0)
     assert api.verify(document, known) == []
+
+
+def test_a_bound_that_is_known_is_of_these_columns_and_these_prices() -> None:
+    question = program([Task(name="j", kind="training", first=0, stop=2, count=2)], cost=[5, 3], max_units=[4, 1])
+    dearer = replace(question, cost_microusd=question.cost_microusd * 2)
+    listed, other = around(question), around(dearer)
+    vars(other)["recall"] = listed.recall
+    nothing = priced(question, {}, [])
+    assert [certified_bound(one, nothing) for one in (listed, other, listed, other)] == [8, 16, 8, 16]
+    assert certified_bound(listed, nothing, 8) == certified_bound(listed, {**nothing, "latest_s": 1e9}) == 8
