@@ -65,6 +65,7 @@ def live(
     with closing(bound(port)) as place:
         with frame.progress(f"listing the ways of {question.name}"):
             session = api.session(question, catalog, **asked)
+        gc.freeze()  # the catalog and the first ways stay: whoever looks for cycles need not look at them
         gc.enable()  # this command lives longer than a second
         desk, token = Desk(session, on_time), secrets.token_urlsafe(24)
         views = Views(question, _devices(session), default_name(question))
