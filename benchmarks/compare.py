@@ -31,7 +31,7 @@ from planner.analysis.compare.side import Side
 from planner.analysis.tighten import solve_within_targets
 from planner.candidates.reprice import offers_in_play, repriced
 from planner.candidates.search import Candidates
-from planner.catalog.digest import digest_of
+from planner.catalog.frozen import digest_of
 from planner.catalog.model import Catalog
 from planner.scenario.schema import Scenario
 

@@ -49,8 +49,8 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 ROOMS = ("planner.candidates", "planner.optimize", "planner.plan", "planner.analysis", "planner.simulate")
 VERIFIER = (
-    *("standing", "proof", "listed", "again", "supports", "cover", "choices"),
-    *("reading", "stale", "made_with", "contained", "jsonschema", "compare", "model"),
+    *("standing", "proof", "listed", "again", "supports", "cover"),
+    *("plan_files", "document_schemas", "compare", "model"),
 )  # of planner.plan and planner.analysis: what makes no plan, or is asked by the verifier only
 SOLVER = ("process", "child", "worker", "question", "wire", "highs", "pulp_adapter")  # of planner.optimize
 ASKED: Mapping[str, tuple[str, Mapping[str, Any]]] = {

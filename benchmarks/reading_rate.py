@@ -56,7 +56,7 @@ def main() -> None:
                 written += len(line)
                 if written >= asked.bytes:
                     break
-        from planner.reading.registry import read
+        from planner.reading.kinds import read
         from planner.reading.source import Source
 
         begun, clock = time.process_time(), time.perf_counter()

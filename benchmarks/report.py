@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from planner import api
-from planner.report.html.page import render_page
+from planner.report.html.pages import render_page
 from planner.report.workbook import workbook
 
 ROOT = Path(__file__).parents[1]

@@ -13,11 +13,9 @@ from functools import partial
 from pathlib import Path
 
 from planner.files import LineFile
+from planner.sweeps.answering import BEGINS, Asker, Journal, Runner, in_turn
 from planner.sweeps.cluster import cluster
-from planner.sweeps.journal import BEGINS, Journal
-from planner.sweeps.local import in_turn
 from planner.sweeps.question import Answered, Question, without_plan
-from planner.sweeps.run import Asker, Runner
 
 DIGEST = "0" * 64
 

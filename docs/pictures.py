@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from planner import api
-from planner.answers.plan import Plan
-from planner.report.html.page import render_page
+from planner.answers.plan_answer import Plan
+from planner.report.html.pages import render_page
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"

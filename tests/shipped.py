@@ -86,7 +86,7 @@ def answered_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each question of a command is answered once for all the forms that the answer is printed in."""
     import planner
     from planner.api import checking, reporting
-    from planner.calibrate import result as fitted
+    from planner.calibrate import calibration as fitted
     from planner.calibrate import serving as fitted_serving
     from planner.validate import serving, totals, training
 
@@ -116,9 +116,9 @@ def answered_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _fitted(rows: Any, catalog: Any, *more: Any, **options: Any) -> tuple[Any, ...]:
-    from planner.calibrate import effects, serving_fit
+    from planner.calibrate import serving_fit, training_effects
 
-    return rows, catalog.digest, more, options, effects.STEPS, serving_fit.STEPS
+    return rows, catalog.digest, more, options, training_effects.STEPS, serving_fit.STEPS
 
 
 def _solved(scenario: Any, catalog: Any = None, **options: Any) -> tuple[Any, ...] | None:

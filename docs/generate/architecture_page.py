@@ -34,7 +34,7 @@ what it costs, as columns; [`optimize/build.py`](../planner/optimize/build.py) m
 process chooses. [`plan/rows/allocations.py`](../planner/plan/rows/allocations.py) writes the chosen column with each
 named part and its equation; [`checks/allocation.py`](../planner/checks/allocation.py) works them out anew from the
 scenario, the catalog and the same equations, and nothing else;
-[`report/screen.py`](../planner/report/screen.py) and its like only draw what the document says."""
+[`report/plan_formats.py`](../planner/report/plan_formats.py) and its like only draw what the document says."""
 
 ADDING = (
     ("a device", "a file in `hardware/devices`, or `devices:` of a catalog of one's own; no code",
@@ -44,27 +44,27 @@ ADDING = (
      ("planner/scenario/schema.py", "planner/candidates/limits.py", "planner/checks/limits.py")),
     ("a commitment", "its name in the catalog and in scenarios with its term, how it reads, and that `plan reserve` "
      "takes it",
-     ("planner/catalog/offers.py", "planner/scenario/terms.py", "planner/report/schedule_view.py",
+     ("planner/catalog/offers.py", "planner/scenario/hardware_keys.py", "planner/report/schedule_view.py",
       "planner/cli/reserve.py")),
     ("another price model", "its name in the catalog and in scenarios; by the hour: that it is metered, and where it "
      "trains or serves; ahead: how it is bought, and what is due when",
-     ("planner/catalog/offers.py", "planner/scenario/terms.py", "planner/estimate/market.py",
-      "planner/candidates/contracts.py", "planner/checks/contracts.py", "planner/budget/charges.py")),
+     ("planner/catalog/offers.py", "planner/scenario/hardware_keys.py", "planner/estimate/market.py",
+      "planner/candidates/contracts.py", "planner/checks/bought_ahead.py", "planner/budget/charges.py")),
     ("a flag of all commands", "its option and what it does, and its place in the help",
-     ("planner/cli/frame.py", "planner/cli/layout.py")),
+     ("planner/cli/frame.py", "planner/cli/help_layout.py")),
     ("a key of a scenario", "a field with its unit and description (the docs page and the JSON Schema are made of it), "
      "and the place where it acts; a key that does not act is refused",
      ("planner/scenario/training_job.py", "planner/scenario/serving_fleet.py", "planner/scenario/checks.py")),
     ("a term of the step time", "an equation with its source, its place in the sum, its title in a plan",
-     ("planner/equations/step_time.py", "planner/estimate/step.py", "planner/plan/rows/term_sources.py")),
+     ("planner/equations/step_time.py", "planner/estimate/step.py", "planner/plan/rows/crosscheck.py")),
     ("an export format", "a module that writes it, its line in the registry, its word on the command line; what its "
      "program accepts is recorded in `tests/export/recorded`; of a trainer also when it is taken, of an engine what it "
      "allows by default and whether others start it",
-     ("planner/export/registry.py", "planner/cli/export.py", "planner/export/trainers.py",
-      "planner/estimate/engines.py", "planner/export/planned_engine.py")),
+     ("planner/export/registry.py", "planner/cli/export.py", "planner/export/chosen_program.py",
+      "planner/estimate/engines.py")),
     ("a cell of a row", "its type, its value, its check: its column in CSV, its class for the verifier and its line of "
      "the trace follow from the type, for those of `Energy`; a line of the text where it is worth one",
-     ("planner/plan/model/rows.py", "planner/plan/rows/place.py", "planner/checks/cells.py")),
+     ("planner/plan/model/rows.py", "planner/plan/rows/row_cells.py", "planner/checks/cells.py")),
 )  # fmt: skip
 
 

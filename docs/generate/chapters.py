@@ -91,9 +91,7 @@ CHAPTERS = (
         rooms=(
             "parameters",
             "flops",
-            "linear_attention",
-            "state_space",
-            "sparse_attention",
+            "kinds_of_attention",
         ),
     ),
     Chapter(
@@ -125,11 +123,8 @@ CHAPTERS = (
         introduction=_RUNS,
         rooms=(
             "reliability",
-            "checkpoints",
             "preemption",
-            "scale",
-            "billing",
-            "ownership",
+            "machine_costs",
         ),
     ),
     Chapter(
@@ -148,7 +143,6 @@ CHAPTERS = (
         rooms=(
             "serving",
             "serving_load",
-            "closed_loop",
         ),
     ),
     Chapter(
@@ -158,9 +152,7 @@ CHAPTERS = (
         rooms=(
             "lengths",
             "queueing",
-            "percentiles",
             "replicas",
-            "cache_transfer",
         ),
     ),
     Chapter(

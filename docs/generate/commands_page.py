@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from markup import link, table
 
-from planner.cli.layout import COMMAND_GROUPS, OPTION_GROUPS, OTHER_COMMANDS, OWN
+from planner.cli.help_layout import COMMAND_GROUPS, OPTION_GROUPS, OTHER_COMMANDS, OWN
 from planner.cli.main import command
 
 HEAD = """\

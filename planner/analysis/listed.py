@@ -24,8 +24,7 @@ from planner.scenario.schema import Scenario, ServingFleet
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Rejected
-    from planner.plan.model.plan import PlanDocument
-    from planner.plan.model.workloads import Workload
+    from planner.plan.model.plan import PlanDocument, Workload
 
 WRONG = "wrong-columns"
 

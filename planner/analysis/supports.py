@@ -28,13 +28,13 @@ from planner.checks.findings import Finding
 from planner.plan.certificate import line_of, parts_of, priced_weights, settled
 from planner.plan.document import fleet_document
 from planner.plan.rows.allocations import allocations_of
-from planner.plan.rows.shared import alone_on_shared
+from planner.plan.rows.pools import alone_on_shared
 from planner.scenario.schema import ModelRef
 
 if TYPE_CHECKING:
     from planner.optimize.solve import Solution
     from planner.plan.model.others import Selection
-    from planner.plan.model.workloads import Workload
+    from planner.plan.model.plan import Workload
 
 MOST_OF_JOB, MOST_OF_FLEET = 20, 4  # columns of each workload; the rate of a replica takes a search for each bucket
 OF_THE_PLAN = ("limit-exceeded", "not-available")  # what depends on how many are run, of all columns together

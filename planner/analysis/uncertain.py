@@ -27,9 +27,9 @@ from planner.errors import InputError, PlanError
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import as_far_as_listed, uninterrupted
 from planner.plan.document import digest_of
-from planner.plan.rows.place import usd
+from planner.plan.rows.row_cells import usd
+from planner.scenario.load import cases_of
 from planner.scenario.schema import Scenario
-from planner.scenario.uncertain import cases_of
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Infeasible, WayOut

@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.answers import CatalogTable, Comparison, Frontier, Plan, Reserve, Rows, Sweep
-from planner.api.asking import break_even, marginal_values, repairs, why_not
+from planner.api.asking import break_even, explain, marginal_values, margins, repairs, why_not
 from planner.api.checking import verify
 from planner.api.comparing import compare, side_of, side_of_plan
 from planner.api.enumerating import enumerate_candidates
-from planner.api.explaining import explain
 from planner.api.exporting import export_plan
-from planner.api.margins import margins
 from planner.api.reserving import reserve
 from planner.api.schemas import (
     compare_schema,
@@ -41,17 +39,15 @@ from planner.scenario.shipped import shipped_scenarios
 
 if TYPE_CHECKING:
     from planner.api.frontiers import frontier, tradeoffs
-    from planner.api.over_catalogs import compare_catalogs
     from planner.api.reporting import report
-    from planner.api.sweeping import grid, sweep
+    from planner.api.sweeping import compare_catalogs, grid, sweep
     from planner.sweeps.axes import Grid
     from planner.sweeps.question import Question
 else:
     _SWEEPING = {
         "frontiers": ("frontier", "tradeoffs"),
-        "over_catalogs": ("compare_catalogs",),
         "reporting": ("report",),
-        "sweeping": ("grid", "sweep", "Grid", "Question"),
+        "sweeping": ("compare_catalogs", "grid", "sweep", "Grid", "Question"),
     }
 
     def __getattr__(name):
@@ -123,14 +119,14 @@ __all__ = [
 
 def _in_a_notebook(thing: Any) -> str:
     """What a scenario, a catalog or candidates look like there; what draws it is imported when it is looked at."""
-    from planner.report import notebook_inputs
+    from planner.report import notebook
 
-    draw = getattr(notebook_inputs, f"{type(thing).__name__.lower()}_html")
+    draw = getattr(notebook, f"{type(thing).__name__.lower()}_html")
     return str(draw(thing))
 
 
 def _as_a_table(candidates: Candidates, kind: str | None) -> Any:
-    from planner.plan.rows.candidates import candidates_frame
+    from planner.plan.rows.candidate_rows import candidates_frame
 
     return candidates_frame(candidates, kind)
 

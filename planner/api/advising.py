@@ -20,16 +20,15 @@ from planner.estimate.resolve import MOST_BATCH_TOKENS, larger_batches_tokens
 from planner.estimate.serving_formats import FORMATS
 from planner.estimate.serving_tiers import fleet_engine
 from planner.optimize.process import worked_s
-from planner.plan.asked import currency_of
-from planner.plan.notes.serving import held_for_errors
+from planner.plan.notes.workloads import held_for_errors
+from planner.plan.parts import currency_of
+from planner.scenario.hardware_keys import COMMITMENT_HOURS
 from planner.scenario.load import with_settings
-from planner.scenario.terms import COMMITMENT_HOURS
 from planner.units import format_duration, format_money, format_number
 
 if TYPE_CHECKING:
     from planner.api.sessions import Session
-    from planner.plan.model.plan import PlanDocument
-    from planner.plan.model.workloads import ServingWorkload
+    from planner.plan.model.plan import PlanDocument, ServingWorkload
     from planner.scenario.schema import ServingFleet, TrainingJob
 
 ALLOWED_S, ALLOWED_MORE_S = 0.2, 3.0  # of a processor: no further question is begun after that

@@ -15,10 +15,9 @@ from planner.carriers import dataclass
 from planner.checks.findings import gathered, problems_of
 from planner.checks.verify import verify as _verify
 from planner.errors import InputError, Place, PlanError, Problem
-from planner.plan.made_with import catalog_of_plan
+from planner.plan.plan_files import asks_the_same, catalog_of_plan, changed_keys, scenario_of
 from planner.plan.proof import WITH_PLAN, tie_share_of
 from planner.plan.references import check_references, load_model, loader_of
-from planner.plan.stale import asks_the_same, changed_keys, scenario_of
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import Scenario
 
@@ -223,6 +222,6 @@ def case_problems(document: PlanDocument, catalog: Catalog, recall: Recall | Non
     scenario = scenario_in(document)
     if not scenario.uncertainty and document.get("uncertainty") is None:
         return []
-    from planner.checks.uncertain import uncertainty_problems
+    from planner.checks.uncertain_cases import uncertainty_problems
 
     return uncertainty_problems(document, scenario, lambda plan: _verified(plan, catalog, recall))

@@ -22,7 +22,7 @@ from planner.catalog.model import Catalog
 from planner.deadline import Deadline, TimeIsUp, is_up
 from planner.errors import PlanError
 from planner.optimize.solve import Solution
-from planner.plan.made_with import catalog_of_plan
+from planner.plan.plan_files import catalog_of_plan
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import Scenario
 

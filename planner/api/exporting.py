@@ -9,7 +9,7 @@ from planner.api.checking import to_show
 from planner.api.taking import PlanLike, document_of
 from planner.catalog.model import Catalog
 from planner.errors import InfeasibleError, InputError, StoppedError, UsageError
-from planner.plan.made_with import catalog_of_plan
+from planner.plan.plan_files import catalog_of_plan
 from planner.spelling import choice_meant
 
 if TYPE_CHECKING:

@@ -30,15 +30,15 @@ from planner.errors import PlanError, Problem, StoppedError
 from planner.files import LineFile, StrPath
 from planner.plan.references import check_references, load_model, loader_of
 from planner.scenario.schema import Scenario
-from planner.sweeps.local import Processes, checked_workers
+from planner.sweeps.answering import Processes, checked_workers
 from planner.sweeps.question import Answered, Question, without_plan
 
 if TYPE_CHECKING:
     from planner.analysis.frontier.points import Beside, Keep, Known, Points, Sweep
     from planner.optimize.options import SolverOptions
-    from planner.plan.model.frontier import Record, Tradeoff
+    from planner.plan.model.frontier_document import Record, Tradeoff
     from planner.plan.model.plan import PlanDocument
-    from planner.sweeps.run import Runner
+    from planner.sweeps.answering import Runner
 
 
 def frontier(

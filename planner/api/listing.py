@@ -22,7 +22,7 @@ from planner.catalog.model import Catalog
 from planner.errors import PlanError, Problem, StoppedError
 from planner.estimate.recall import Recall
 from planner.scenario.schema import TrainingJob
-from planner.sweeps.local import Processes, checked_workers
+from planner.sweeps.answering import Processes, checked_workers
 from planner.sweeps.question import Answered, Question, without_plan
 
 HINT = "leave --workers out, or ask for fewer offers: it may need more memory than there is"

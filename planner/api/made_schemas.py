@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from planner.analysis.compare.model import CompareDocument
 from planner.analysis.reserve.model import ReserveDocument
-from planner.plan.jsonschema import Schema, document_schema, plan_json_schema
-from planner.plan.model.frontier import FrontierDocument
+from planner.plan.document_schemas import Schema, document_schema, plan_json_schema
+from planner.plan.model.frontier_document import FrontierDocument
 from planner.report.model import ReportDocument
-from planner.sweeps.model import SweepDocument
+from planner.sweeps.document import SweepDocument
 from planner.validate.model import ValidationDocument
 
 TITLES = {
@@ -31,7 +31,7 @@ if __name__ == "__main__":
 
     from planner.api.schemas import FILES
     from planner.files import write_text
-    from planner.plan.jsonschema import schema_text
+    from planner.plan.document_schemas import schema_text
 
     for document, schema in made_schemas().items():
         write_text(Path(__file__).parents[1] / FILES[document], schema_text(schema))

@@ -11,14 +11,12 @@ from planner.api.sessions import Session
 from planner.api.taking import PlanLike, document_of
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline, is_up
-from planner.plan.made_with import catalog_of_plan
-from planner.plan.reading import read_frontier_document
-from planner.plan.stale import question_of, scenario_of
+from planner.plan.plan_files import catalog_of_plan, question_of, read_frontier_document, scenario_of
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from planner.candidates.search import Candidates
-    from planner.plan.model.frontier import FrontierDocument
+    from planner.plan.model.frontier_document import FrontierDocument
     from planner.report.model import ReportDocument, Saving
 
 CHANGES_TRIED = 4  # of a plan, for what would make it cheaper: counted, so that a report is the same on any machine
@@ -70,9 +68,9 @@ def report(
         The budget cannot be made as it is asked for.
     """
     from planner.api.advising import advice, command
-    from planner.api.margins import margins as costs_of_margins
-    from planner.report.commands import asking
-    from planner.report.report_document import report_document
+    from planner.api.asking import margins as costs_of_margins
+    from planner.report.next_words import asking
+    from planner.report.report_view import report_document
 
     catalog = catalog or catalog_of_plan(document_of(plan))
     document = document_of(plan)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from planner.analysis.reserve.model import ASKED_HOURS
-from planner.answers.reserve import Reserve
+from planner.answers.asked import Reserve
 from planner.api.sessions import Session
 from planner.api.taking import ScenarioLike, catalog_of, scenario_of
 from planner.catalog.model import Catalog
@@ -17,8 +17,8 @@ from planner.deadline import Deadline
 from planner.errors import InputError, UsageError
 from planner.estimate.market import METERED
 from planner.plan.parts import said_of
+from planner.scenario.hardware_keys import COMMITMENT_HOURS
 from planner.scenario.schema import Scenario
-from planner.scenario.terms import COMMITMENT_HOURS
 from planner.spelling import closest
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from planner.files import read_package_text
 
 if TYPE_CHECKING:
-    from planner.plan.jsonschema import Schema
+    from planner.plan.document_schemas import Schema
 
 FILES = {
     "plan": "plan/plan.schema.json",

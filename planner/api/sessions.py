@@ -40,7 +40,7 @@ from planner.optimize.status import STOPS, Status, as_far_as_listed, uninterrupt
 from planner.plan.document import build_document, resealed, with_simulation
 from planner.plan.pins import check_pins, demand_ways
 from planner.plan.plainest import plainest
-from planner.plan.reading import read_document
+from planner.plan.plan_files import read_document
 from planner.plan.references import load_model, loader_of
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario

@@ -13,7 +13,7 @@ from planner.candidates.program import SHARE
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline
 from planner.errors import Problem
-from planner.plan.made_with import catalog_of_plan
+from planner.plan.plan_files import catalog_of_plan
 
 if TYPE_CHECKING:
     from planner.analysis.others.other_plans import Previous
@@ -200,7 +200,7 @@ def candidates_table(
     InputError
         The scenario names what the catalog or the presets do not have.
     """
-    from planner.plan.rows.candidates import candidate_rows
+    from planner.plan.rows.candidate_rows import candidate_rows
 
     listed = enumerate_candidates(scenario, catalog, allow_suspect=allow_suspect, every_layout=every)
     return Rows(candidate_rows(listed))

@@ -1,4 +1,7 @@
-"""One scenario asked many things: here, in processes of this machine, or on a Dask cluster, with the same answers."""
+"""One scenario asked many things, or many on some catalogs: here, in processes of this machine, or on a Dask cluster.
+
+The answers are the same wherever they are worked out.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from planner import __version__
 from planner.analysis.frontier.journal import program_digest
-from planner.answers import Plan, Sweep
+from planner.answers import CatalogTable, Plan, Sweep
 from planner.api.sessions import Session
 from planner.api.taking import ScenarioLike, checked_count
 from planner.catalog.load import DEFAULT
@@ -27,17 +30,15 @@ from planner.plan.document import digest_of
 from planner.plan.references import load_model
 from planner.scenario.load import load_scenario, with_settings
 from planner.scenario.schema import Scenario
-from planner.sweeps.axes import Grid, grid_of
-from planner.sweeps.borders import MOST_HALVINGS, Border, borders_of
+from planner.sweeps.answering import BEGINS, Asker, Journal, Processes, Progress, Runner, checked_workers, in_turn
+from planner.sweeps.axes import Axis, Grid, grid_of
+from planner.sweeps.borders import MOST_HALVINGS, Border, borders_of, standing_of
 from planner.sweeps.document import sweep_document
-from planner.sweeps.journal import BEGINS, Journal
-from planner.sweeps.local import Processes, checked_workers, in_turn
 from planner.sweeps.question import LOST, Answered, Question, Row, Told, canonical, without_plan
-from planner.sweeps.regret import standing_of
-from planner.sweeps.run import Asker, Progress, Runner
 
 if TYPE_CHECKING:
     from planner.plan.model.plan import PlanDocument
+
 
 KEPT = 8  # catalogs and sessions that a process keeps for the next question
 KEYS = {"bad-reference", "unknown-field", "no-offer"}  # what is wrong with a key, whatever its value
@@ -490,3 +491,63 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[name] = ""
     return found
+
+
+MOST = 10_000  # scenarios or catalogs
+
+
+def compare_catalogs(
+    scenarios: Sequence[StrPath],
+    catalogs: Sequence[StrPath],
+    scheduler: str | None = None,
+    *,
+    settings: Sequence[str] = (),
+    case: str | None = None,
+    prices: Iterable[str] = (),
+    price: Iterable[str] = (),
+    asked: dict[str, Any] | None = None,
+    **how: Any,
+) -> CatalogTable:
+    """Every scenario solved on every catalog, and each held against the first catalog.
+
+    Parameters
+    ----------
+    scenarios
+        Files, or names of those that ship.
+    catalogs
+        Folders or frozen files, or "default" for the one that ships.
+    scheduler
+        As for `planner.sweep`.
+    settings, case
+        Of every scenario.
+    prices, price
+        Put on every catalog, as after ``--prices`` and ``--price``.
+    asked
+        Options of the session that solves: solver, gap, threads, seed, allow_suspect.
+    how
+        Arguments of `planner.sweep` that say where questions are answered: workers, journal, security, tell, over.
+
+    Raises
+    ------
+    UsageError
+        There is none of either, or one is named twice.
+    InputError, StoppedError, OutputError
+        As `planner.sweep`.
+    """
+    named = [("scenario", scenarios), ("case", () if case is None else (case,)), ("catalog", catalogs)]
+    axes = tuple(_axis(name, values) for name, values in named if name != "case" or values)
+    first, there = axes[0].texts[0], axes[-1].texts[0]
+    scenario = load_scenario(first, settings=tuple(settings), case=case)
+    catalog = load_priced(None if there == DEFAULT else there, OwnPrices.of(prices, price, scenario.rates))
+    held = Session(scenario, catalog, **(asked or {}))
+    found = sweep(held, Grid(axes=axes), scheduler, standing=False, **how)
+    return CatalogTable(document=found.document, asked=found.asked, broken=found.broken)
+
+
+def _axis(name: str, values: Sequence[StrPath]) -> Axis:
+    texts = tuple(map(str, values))
+    if not 1 <= len(texts) <= MOST:
+        raise UsageError.of("out-of-range", f"{len(texts):,} of {name}", hint=f"from 1 to {MOST:,}")
+    if len(set(texts)) < len(texts):
+        raise UsageError.of("given-twice", f"a {name} is named twice", hint="name each once")
+    return Axis(name=name, texts=texts)

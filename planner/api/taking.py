@@ -17,7 +17,7 @@ from planner.deadline import Deadline
 from planner.errors import UsageError
 from planner.files import StrPath
 from planner.plan.document import digest_of
-from planner.plan.reading import read_document, read_plan
+from planner.plan.plan_files import read_document, read_plan
 from planner.scenario.load import load_scenario, parse_scenario
 from planner.scenario.schema import Scenario
 

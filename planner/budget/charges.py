@@ -1,6 +1,7 @@
 """Everything that a plan pays for, one by one: what, to whom, how much, and when it falls due.
 
-Read from the plan document; the sum of all charges is the plan's total, to the micro-dollar.
+Read from the plan document; the sum of all charges is the plan's total, to the micro-dollar. Charges that are metered
+are nodes × hours × price, as a reader multiplies them.
 """
 
 from __future__ import annotations
@@ -10,14 +11,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
-from planner.budget.model import Commitment, Payment, WorkloadKind
+from planner.budget.model import BudgetLine, Commitment, Payment, WorkloadKind
+from planner.candidates.money import significant_hours
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
-from planner.plan.asked import workloads_asked
 from planner.plan.model.bought import Contract
-from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Allocation
-from planner.plan.parts import rows_of
+from planner.plan.model.plan import Allocation, PlanDocument
+from planner.plan.parts import rows_of, workloads_asked
 
 Span = tuple[Fraction, Fraction, int]  # from, until [h] after the plan's begin, units at work
 
@@ -206,3 +206,15 @@ def _readers(document: PlanDocument, data: str) -> list[str]:
         if isinstance(held, Mapping) and (held.get("name") or f"{job['name']}:data") == data:
             names.append(str(job["name"]))
     return names
+
+
+_HALF_A_CENT_MICROUSD = 5_000
+
+
+def metered_hours(line: BudgetLine) -> float | None:
+    """Hours that each node of a charge is paid for; None where the charge is no product of them and of a price.  [h]"""
+    hours, price = float(significant_hours(line["hours"])), line["price_microusd_per_hour"]
+    if price is None:
+        return None
+    product = line["count"] * hours * line["part_of_price"] * price
+    return hours if abs(product - line["charge_microusd"]) <= _HALF_A_CENT_MICROUSD else None

@@ -18,7 +18,19 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from planner.budget.charges import COMMITTED, INSTALMENTS, UPFRONT, VARIABLE, Charge, charges_of
-from planner.budget.lines import UNUSED, Line, lines_of
+from planner.budget.lines import (
+    MONTH_HOURS,
+    MONTHS,
+    MOST_MONTHS,
+    UNUSED,
+    Line,
+    Month,
+    begin_of,
+    by_time,
+    lines_of,
+    months_until,
+    weighed,
+)
 from planner.budget.model import (
     Beside,
     Budget,
@@ -33,14 +45,11 @@ from planner.budget.model import (
     Totals,
     WorkloadMoney,
 )
-from planner.budget.months import MONTH_HOURS, MONTHS, MOST_MONTHS, Month, begin_of, months_until
-from planner.budget.split import by_time, weighed
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.errors import InputError, PlanError
-from planner.plan.asked import currency_of, report_asked
 from planner.plan.model.plan import PlanDocument
-from planner.plan.parts import rows_of
+from planner.plan.parts import currency_of, report_asked, rows_of
 from planner.scenario.schema import ReportOptions
 from planner.spelling import closest
 from planner.units import format_duration, format_money

@@ -1,4 +1,4 @@
-"""Gathers the evidence of docs/validation.md: every fold fitted, every row predicted with and without its source."""
+"""Gathers the evidence of docs/validation.md: every fold fitted, every row predicted, with and without its source."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from planner.calibrate.crossval import CORNERS, HeldOut, hold_out
-from planner.calibrate.result import Calibration, calibrate
-from planner.calibrate.training import Point, fit_constants, points_of
+from planner.calibrate.calibration import Calibration, calibrate
+from planner.calibrate.serving import ServingCalibrationRun, calibrate_serving
+from planner.calibrate.training import CORNERS, HeldOut, Point, fit_constants, hold_out, points_of
 from planner.catalog.model import Catalog
 from planner.errors import InputError
 from planner.files import data_folder, read_text
 from planner.validate.evidence import TOTALS_LIMITS, Evidence
-from planner.validate.folds import device_folds
+from planner.validate.judgement import device_folds
 from planner.validate.rows import COLLECTED, SHIPPED, MeasuredRow, shipped_totals, shipped_training_rows
 from planner.validate.score import Scored
-from planner.validate.totals import predict_totals
-from planner.validate.totals_result import score_totals
+from planner.validate.serving import predict_serving
+from planner.validate.serving_entries import Entry, entries_of
+from planner.validate.serving_evidence import ServingEvidence
+from planner.validate.serving_rows import SHIPPED_SERVING, shipped_serving_rows
+from planner.validate.serving_score import ServingFold, score_points
+from planner.validate.totals import predict_totals, score_totals
 from planner.validate.training import Prediction, predict_training
 
 # "fitted on MPT + vTrain, tested on Korthikanti Table 5": which publication is which
@@ -106,3 +110,44 @@ def _totals(catalog: Catalog, tier: str) -> list[tuple[str, float, float]]:
     rows = shipped_totals()
     scored = score_totals(rows, predict_totals(rows, catalog, tier))
     return [(item.row.name, item.predicted, item.measured) for item in scored]
+
+
+def gather_serving(catalog: Catalog, tell: Callable[[str], None] = lambda text: None) -> ServingEvidence:
+    """All evidence for the shipped constants, from the shipped rows; takes minutes.
+
+    Raises
+    ------
+    InputError
+        The shipped constants are not what the shipped rows give.
+    """
+    rows = shipped_serving_rows()
+    found = calibrate_serving(
+        rows, catalog, source=SHIPPED_SERVING, as_of=COLLECTED, folds=("campaign", "device"), tell=tell
+    )
+    _demand_serving_shipped(found)
+    entries = entries_of(rows, catalog)
+    return ServingEvidence(
+        rows=rows,
+        entries=entries,
+        shipped=predict_serving(rows, catalog),
+        folds=folds_of(found, entries),
+    )
+
+
+def folds_of(found: ServingCalibrationRun, entries: Sequence[Entry]) -> dict[str, ServingFold]:
+    """Every figure left out, with its band: bands take their scores from the other campaigns."""
+    folds = {}
+    for name, own in found.held_out.items():
+        known = np.isfinite(own.log_predicted)
+        points = [point for point, usable in zip(own.sample.points, known, strict=True) if usable]
+        folds[name] = ServingFold(
+            scored=score_points(points, np.exp(own.log_predicted[known]), entries),
+            judged=own.judged(found.held_out["campaign"]).chosen(known),
+        )
+    return folds
+
+
+def _demand_serving_shipped(found: ServingCalibrationRun) -> None:
+    if found.to_yaml() != read_text(data_folder("hardware") / "calibration" / "serving.yaml"):
+        message = "the shipped constants of serving are not those that the shipped rows give"
+        raise InputError.of("stale-constants", message, hint="make calibrate first")

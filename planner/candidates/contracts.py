@@ -19,8 +19,8 @@ from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Offer, Provenance
 from planner.estimate.market import is_own_contract
 from planner.estimate.resolve import inter_node_rate
+from planner.scenario.hardware_keys import COMMITMENT_HOURS, RESERVING
 from planner.scenario.schema import Scenario
-from planner.scenario.terms import COMMITMENT_HOURS, RESERVING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
-from planner.catalog.regions import region_matches
+from planner.catalog.names import region_matches
 from planner.estimate.given import given_offers
 from planner.estimate.recall import Recall
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob

@@ -16,15 +16,13 @@ from planner.candidates.sellers import demand_sold, is_seller, with_promise
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Device, Grid, Offer, Provenance, Shape
-from planner.catalog.names import provider_matches
-from planner.catalog.regions import region_matches
+from planner.catalog.names import provider_matches, region_matches
 from planner.estimate.bill import Bill, bill_of
 from planner.estimate.market import METERED, is_own_contract
 from planner.estimate.ownership import hourly_of
 from planner.estimate.resolve import inter_node_rate, owned_shape, usable_bytes
-from planner.scenario.owned import Owned
+from planner.scenario.hardware_keys import RENTED, Owned
 from planner.scenario.schema import Hardware, Quota, Scenario, SiteLimit
-from planner.scenario.terms import RENTED
 
 Figure = TypeVar("Figure")
 OWNED = "owned"

@@ -19,7 +19,7 @@ from planner.candidates.offers import OWNED, Site, names_on
 from planner.candidates.program import IntArray, Task
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog
-from planner.catalog.regions import region_matches
+from planner.catalog.names import region_matches
 from planner.errors import InputError, Problem
 from planner.scenario.schema import Data, Scenario, TrainingJob
 from planner.spelling import closest

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from planner.catalog.given import GIVEN
 from planner.catalog.model import Catalog, Offer
 from planner.catalog.names import device_matches, provider_matches
+from planner.catalog.offers import GIVEN
 from planner.errors import InputError, Problem
 from planner.estimate.market import is_own_contract
 from planner.scenario.schema import Hardware

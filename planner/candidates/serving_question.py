@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.architecture.card import stored_format
+from planner.architecture.load import stored_format
 from planner.architecture.model import Architecture
 from planner.candidates.offers import Site
 from planner.carriers import dataclass
@@ -28,7 +28,7 @@ from planner.estimate.serving_fleet import FleetAsk
 from planner.estimate.serving_tiers import ServingTier, blended, fleet_ask, fleet_demand, fleet_tier, tier_on
 from planner.estimate.sources import serving_equations
 from planner.scenario.schema import Scenario, ServingFleet
-from planner.traffic.levels import LoadLevels
+from planner.traffic.model import LoadLevels
 
 Mixes = tuple[tuple[float, ...], ...]  # of each the part of the traffic's own requests of each bucket, the largest 1
 

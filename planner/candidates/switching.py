@@ -39,7 +39,7 @@ from planner.candidates.training_choice import busy_s
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Switch, TrainingTable
 from planner.carriers import dataclass
-from planner.equations.billing import billed_s
+from planner.equations.machine_costs import billed_s
 from planner.equations.preemption import switched_rest_s
 from planner.estimate.layout import Layout
 from planner.estimate.run import checkpoint_bytes_of, mean_within_s, switch_s

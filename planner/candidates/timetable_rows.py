@@ -22,7 +22,7 @@ from planner.candidates.slots import Slots, Ways
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Offer
 from planner.estimate.market import CAP, is_own_contract
-from planner.scenario.owned import Owned
+from planner.scenario.hardware_keys import Owned
 from planner.scenario.schema import Scenario
 from planner.units import format_duration
 

@@ -18,8 +18,8 @@ from planner.errors import InputError, Problem
 from planner.estimate.layout import Layout
 from planner.estimate.resolve import inter_node_rate, predicted_step_s, training_machine, training_spec, usable_bytes
 from planner.estimate.training import training_memory
-from planner.scenario.layout_pin import TRAINING_SIZES
 from planner.scenario.schema import GivenLayout, Scenario, StepTime, TrainingJob
+from planner.scenario.workload_parts import TRAINING_SIZES
 from planner.units import format_duration
 
 

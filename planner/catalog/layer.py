@@ -13,17 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from planner.carriers import dataclass
-from planner.catalog.calibration import read_fabrics, read_grids, read_rule
 from planner.catalog.devices import read_device, read_devices
+from planner.catalog.fitted_constants import check_training, read_serving, read_training
 from planner.catalog.model import Capacity, Catalog, Device, Fabric, Offer, Provider, RuleEfficiency, Shape
 from planner.catalog.offers import newest, placed, read_offers
 from planner.catalog.own import Changes, Things, with_changes, without_removed
 from planner.catalog.reading import Origin, Problems, open_csv
-from planner.catalog.serving_calibration import read_serving
-from planner.catalog.shapes import read_instances, read_mig, read_onprem, read_shape
-from planner.catalog.tpu import read_slices
-from planner.catalog.training_calibration import check_training, read_training
-from planner.catalog.transfer import read_transfers
+from planner.catalog.shapes import read_instances, read_mig, read_onprem, read_shape, read_slices
+from planner.catalog.small_tables import read_fabrics, read_grids, read_rule, read_transfers
 from planner.errors import Place
 from planner.files import data_folder, list_files
 

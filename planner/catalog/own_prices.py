@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from planner.carriers import dataclass
-from planner.catalog.digest import digest_of
+from planner.catalog.frozen import digest_of
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog, Offer, Provenance
-from planner.catalog.names import device_matches
+from planner.catalog.names import device_matches, machine_names, offers_at_one_price, offers_meant
 from planner.catalog.offers import (
     OPTIONAL,
     PRICE,
@@ -27,7 +27,6 @@ from planner.catalog.offers import (
     read_offer,
     read_price,
 )
-from planner.catalog.offers_meant import machine_names, offers_at_one_price, offers_meant
 from planner.catalog.pricing import discounted, repriced, shape_price
 from planner.catalog.reading import Problems, Row, is_date, open_csv
 from planner.errors import UsageError

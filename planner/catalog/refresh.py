@@ -14,10 +14,9 @@ from decimal import Decimal
 from pathlib import PurePath
 
 from planner.carriers import dataclass
-from planner.catalog.importers import azure, google, gpuhunt, skypilot
+from planner.catalog.importers import cloud_lists, tool_lists
+from planner.catalog.importers.cloud_lists import ListTerms, is_pairs, read_pairs
 from planner.catalog.importers.imported import STEP, Imported, unread_in
-from planner.catalog.importers.pairs import is_pairs, read_pairs
-from planner.catalog.importers.terms import ListTerms
 from planner.catalog.model import Catalog, Offer
 from planner.catalog.offers import PRICE
 from planner.errors import InputError, Place, PlanError
@@ -120,20 +119,20 @@ def list_of(
     dated = {"source": source, "as_of": as_of, "copied": copied}
     if text.lstrip()[:1] in ("[", "{"):
         data = _json(text, name)
-        if azure.is_azure(data):
-            return azure.read_azure(data, name, catalog, terms, **dated)
-        if google.is_google(data):
-            return google.read_google(data, name, catalog, terms, **dated)
+        if cloud_lists.is_azure(data):
+            return cloud_lists.read_azure(data, name, catalog, terms, **dated)
+        if cloud_lists.is_google(data):
+            return cloud_lists.read_google(data, name, catalog, terms, **dated)
         if is_pairs(data):
             return read_pairs(data, name, catalog, terms, price_model=price_model, **dated)
         raise _unknown_form(name)
     header = {cell.strip() for cell in next(csv.reader(io.StringIO(text, newline="")), [])}
-    if set(skypilot.NEEDED) <= header:
-        whose = provider or _sold_by(PurePath(name).parent.name, skypilot.PROVIDERS, catalog, name)
-        return _without_tax(skypilot.read_skypilot(name, catalog, provider=whose, text=text, **dated), terms)
-    if set(gpuhunt.NEEDED) <= header:
-        whose = provider or _sold_by(PurePath(name).stem, gpuhunt.PROVIDERS, catalog, name)
-        return _without_tax(gpuhunt.read_gpuhunt(name, catalog, provider=whose, text=text, **dated), terms)
+    if set(tool_lists.SKYPILOT_COLUMNS) <= header:
+        whose = provider or _sold_by(PurePath(name).parent.name, tool_lists.SKYPILOT_FOLDERS, catalog, name)
+        return _without_tax(tool_lists.read_skypilot(name, catalog, provider=whose, text=text, **dated), terms)
+    if set(tool_lists.GPUHUNT_COLUMNS) <= header:
+        whose = provider or _sold_by(PurePath(name).stem, tool_lists.GPUHUNT_PROVIDERS, catalog, name)
+        return _without_tax(tool_lists.read_gpuhunt(name, catalog, provider=whose, text=text, **dated), terms)
     raise _unknown_form(name)
 
 

@@ -14,18 +14,16 @@ from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Device, Offer
-from planner.catalog.regions import region_matches
+from planner.catalog.names import region_matches
 from planner.checks.bands import Margins, Placed, band_findings, margins_on, power_outside
 from planner.checks.calendar import row_timing_findings, running_findings, training_cost
 from planner.checks.cells import energy_cells, memory_cells, place_cells, speed_cells, training_cells
 from planner.checks.facts import RESERVED, OfferFacts, facts_of_row, jobs_of
 from planner.checks.findings import Finding, Memo, cell_findings
 from planner.checks.layout import training_layout_findings
-from planner.checks.mixed import MixCheck
-from planner.checks.run import RUN_TERMS, run_findings
+from planner.checks.parted import MixCheck, SwitchCheck, SwitchedPart
+from planner.checks.run import RUN_TERMS, layout_of, ratio_on, run_findings
 from planner.checks.serving import serving_findings
-from planner.checks.switched import Part, SwitchCheck
-from planner.checks.under_way import layout_of, ratio_on
 from planner.estimate.bill import billed_hours
 from planner.estimate.frameworks import runs_on
 from planner.estimate.layout import Layout
@@ -46,8 +44,8 @@ from planner.estimate.training_spec import TrainingSpec
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 if TYPE_CHECKING:
+    from planner.plan.model.plan import Allocation, ServingWorkload, UnderWay, Workload
     from planner.plan.model.rows import TrainingAllocation, TrainingLayout
-    from planner.plan.model.workloads import Allocation, ServingWorkload, UnderWay, Workload
 
 
 class Way(NamedTuple):
@@ -283,12 +281,12 @@ class AllocationCheck:
             if pairs:
                 yield from check.findings(pairs)
 
-    def _part(self, job: TrainingJob, row: TrainingAllocation, facts: OfferFacts) -> Part:
+    def _part(self, job: TrainingJob, row: TrainingAllocation, facts: OfferFacts) -> SwitchedPart:
         """A row of a switch with the whole run on its machines."""
         ratio, nodes = ratio_on(self.under_way, facts.device.id), row["count"] // row["jobs"]
         margins = self.margins(job, facts, nodes, row["layout"])
         way = self.way(job, row["layout"], nodes, facts, margins)
-        return Part(row, facts, margins, way.spec, way.mfu, way.seconds, way.busy_s, ratio)
+        return SwitchedPart(row, facts, margins, way.spec, way.mfu, way.seconds, way.busy_s, ratio)
 
     def _chance(self, job: TrainingJob, way: Way, facts: OfferFacts, devices: int) -> float:
         """What a run on machines that are taken away is longer than its mean at the confidence of the job."""

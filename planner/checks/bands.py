@@ -18,9 +18,8 @@ from planner.estimate.resolve import measured_mfu, sequence_length_of
 from planner.scenario.schema import DEFAULT_ESTIMATOR, TrainingJob
 
 if TYPE_CHECKING:
-    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.plan import PlanDocument, Workload
     from planner.plan.model.rows import Spread, TrainingAllocation, TrainingLayout
-    from planner.plan.model.workloads import Workload
 
 
 class ErrorCells(TypedDict):

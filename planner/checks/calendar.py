@@ -1,25 +1,70 @@
 """When rows run, worked out again from the scenario: periods, windows, orders of jobs, pauses.
 
-Nothing of the search is used: a row says when it starts, and everything else follows from the scenario.
+Nothing of the search is used: a row says when it starts, and everything else (dates, the time that owned hardware is
+there) follows from the scenario.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from planner.carriers import dataclass
-from planner.checks.dates import date_after
-from planner.checks.exact import exact_rental
-from planner.checks.facts import RESERVED, OfferFacts, jobs_of, pool_of_row, wait_hours
+from planner.checks.facts import RESERVED, OfferFacts, exact_rental, jobs_of, pool_of_row, wait_hours
 from planner.checks.findings import TOLERANCE, Finding, cell_findings
+from planner.scenario.hardware_keys import Owned
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 if TYPE_CHECKING:
-    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.plan import Allocation, PlanDocument
     from planner.plan.model.rows import TrainingAllocation
-    from planner.plan.model.workloads import Allocation
+
+
+_SHORT_S = 1e-6  # rounding may take so much of a period
+
+
+def date_after(scenario: Scenario, hours: float) -> str | None:
+    """The date so many hours after the begin, with the time of day unless that is midnight; None without a begin."""
+    if scenario.begin is None:
+        return None
+    moment = datetime.fromisoformat(scenario.begin) + timedelta(hours=hours)
+    midnight = moment.hour == moment.minute == 0
+    return moment.strftime("%Y-%m-%d" if midnight else "%Y-%m-%d %H:%M")
+
+
+def owned_window_s(scenario: Scenario, owned: Owned) -> tuple[float, float]:
+    """From when to when owned hardware is there, cut to the horizon; of no length where it is not.  [s]"""
+    begin = 0.0 if not owned.from_date else _within(scenario, scenario.since_begin_s(owned.from_date) or 0.0)
+    end = scenario.horizon_s
+    if owned.until_date and (last := scenario.since_begin_s(owned.until_date)) is not None:
+        end = _within(scenario, last)
+    return begin, max(begin, end)
+
+
+def _within(scenario: Scenario, moment_s: float) -> float:
+    return min(max(moment_s, 0.0), scenario.horizon_s)
+
+
+def owned_nodes(scenario: Scenario, owned: Owned, edges_s: Sequence[float]) -> list[int]:
+    """Nodes of owned hardware in every period; none in one that it is not there for throughout.
+
+    Parameters
+    ----------
+    scenario
+        Its begin, from which dates are counted, and its horizon.
+    owned
+        One entry of `hardware.owned`.
+    edges_s
+        Begin of each period and the end of the last, ascending, (periods + 1,).  [s]
+    """
+    begin, end = owned_window_s(scenario, owned)
+    return [
+        owned.count if begin - _SHORT_S <= edges_s[number] and edges_s[number + 1] <= end + _SHORT_S else 0
+        for number in range(len(edges_s) - 1)
+    ]
+
 
 _SHORT = 1e-9  # share of a period that rounding may take
 

@@ -7,20 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from planner.catalog.given import GIVEN
+from planner.catalog.offers import GIVEN
 from planner.checks.cells import NO_ENERGY, place_cells
-from planner.checks.exact import exact_cost
+from planner.checks.facts import exact_cost
 from planner.checks.findings import Finding, cell_findings
-from planner.checks.fleet import fleet_cells, load_cells, price_cells
+from planner.checks.fleet_load import fleet_cells, load_cells, price_cells, routing_findings
 from planner.checks.others import ranking_findings
-from planner.checks.routing import routing_findings
 from planner.estimate.given import given_offers, known
 from planner.estimate.resolve_serving import bucket_demands
 from planner.scenario.schema import Scenario, ServingFleet
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import FleetFigures, ServingAllocation
-    from planner.plan.model.workloads import Alternative
+    from planner.plan.model.plan import Alternative
 
 MICRO = 1_000_000
 

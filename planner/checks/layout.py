@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from planner.architecture.card import stored_format
+from planner.architecture.load import stored_format
 from planner.architecture.model import Architecture
 from planner.catalog.model import Shape
 from planner.checks.findings import Finding

@@ -11,24 +11,21 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog, Offer
-from planner.catalog.names import provider_matches
-from planner.catalog.regions import region_matches
-from planner.checks.calendar import grid_of, held_by
+from planner.catalog.names import provider_matches, region_matches
+from planner.checks.calendar import grid_of, held_by, owned_nodes, owned_window_s
 from planner.checks.cells import energy_cells
-from planner.checks.dates import owned_nodes, owned_window_s
 from planner.checks.facts import OfferFacts, facts_of_row, jobs_of
 from planner.checks.findings import Finding, cell_findings
 from planner.estimate.market import METERED, OWN_CONTRACT, cap_name
+from planner.scenario.hardware_keys import RENTED
 from planner.scenario.schema import Quota, Scenario, ServingFleet, SiteLimit, TrainingJob
-from planner.scenario.terms import RENTED
 from planner.units import format_duration
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import Contract, SharedNodesRow
     from planner.plan.model.others import Limit as LimitRow
-    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.plan import Allocation, PlanDocument
     from planner.plan.model.rows import TrainingAllocation
-    from planner.plan.model.workloads import Allocation
 
 UNKNOWN = 10**18  # more than any limit
 

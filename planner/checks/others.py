@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from planner.catalog.load import device_matches, find_shape
 from planner.catalog.model import Band, Catalog
 from planner.checks.allocation import AllocationCheck, in_its_regions
-from planner.checks.exact import exact_cost, exact_rental
-from planner.checks.facts import OfferFacts, facts_of_offer, facts_of_row
+from planner.checks.facts import OfferFacts, exact_cost, exact_rental, facts_of_offer, facts_of_row
 from planner.checks.findings import Finding, cell_findings, proven_microusd
 from planner.checks.layout import serving_layout_findings, training_layout_findings
 from planner.checks.serving import Copy, planned_micro_per_s
@@ -29,9 +28,15 @@ from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Change, Combined, Infeasible, WayOut
-    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.plan import (
+        Allocation,
+        Alternative,
+        PlanDocument,
+        ServingAlternative,
+        TrainingAlternative,
+        Workload,
+    )
     from planner.plan.model.rows import TrainingLayout
-    from planner.plan.model.workloads import Allocation, Alternative, ServingAlternative, TrainingAlternative, Workload
 
 MOST = 8
 _CHOICES = {f"hardware.{name}" for name in ("allow", "regions", "providers", "kinds", "pricing")}

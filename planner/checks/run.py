@@ -1,6 +1,7 @@
 """Failures, checkpoints and the run under way of one row, worked out again from the scenario and the equations.
 
-Shares the equations with the search, not the way they are put together.
+Shares the equations with the search, not the way they are put together. Of a run under way, the ratio of its measured
+step time to the predicted one is what the plan says, or not.
 """
 
 from __future__ import annotations
@@ -10,18 +11,106 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from planner.architecture.model import Architecture
-from planner.catalog.model import Shape
+from planner.catalog.load import find_shape
+from planner.catalog.model import Catalog, Shape
 from planner.checks.findings import Finding, cell_findings
-from planner.equations import checkpoints as ckp
+from planner.checks.layout import training_layout_findings
 from planner.equations import reliability as rel
-from planner.equations import scale
 from planner.estimate import resolve_run as defaults
+from planner.estimate.layout import Layout
+from planner.estimate.resolve import inter_node_rate, predicted_step_s, training_machine, training_spec, usable_bytes
 from planner.estimate.run import checkpoint_bytes_of
+from planner.estimate.training import training_memory
 from planner.estimate.training_spec import TrainingSpec
-from planner.scenario.schema import Failures, Spot, TrainingJob
+from planner.scenario.schema import Failures, Scenario, Spot, TrainingJob
 
 if TYPE_CHECKING:
-    from planner.plan.model.rows import RunFigures, TrainingAllocation
+    from planner.plan.model.plan import UnderWay
+    from planner.plan.model.rows import RunFigures, TrainingAllocation, TrainingLayout
+
+
+STAGES = {"none": 0, "zero-1": 1, "zero-2": 2, "zero-3": 3}
+LEVELS = {"none": 0, "selective": 1, "full": 2}
+
+
+def layout_of(split: TrainingLayout, devices: int) -> Layout:
+    """The layout that a document spells out."""
+    return Layout(
+        devices=devices,
+        sharding=STAGES[split["sharding"]],
+        recompute=LEVELS[split["recompute"]],
+        global_batch=split["global_batch_sequences"],
+        dp=split["dp"],
+        tp=split["tp"],
+        pp=split["pp"],
+        vpp=split["vpp"],
+        cp=split["cp"],
+        ep=split["ep"],
+        micro_batch=split["micro_batch"],
+    )
+
+
+def ratio_on(under_way: UnderWay | None, device: str) -> float | None:
+    """Measured over predicted step time on a device; None where none was measured."""
+    return float(under_way["ratio"]) if under_way and under_way["device"] == device else None
+
+
+def under_way_findings(
+    job: TrainingJob, arch: Architecture, scenario: Scenario, catalog: Catalog, stated: UnderWay | None
+) -> Iterator[Finding]:
+    """Everything wrong with what a plan says of the run under way.
+
+    Parameters
+    ----------
+    job
+        A job of the scenario, with a measured step time or without.
+    arch
+        Its model.
+    scenario
+        Its first owned hardware is what the step was timed on, unless the job says on what.
+    catalog
+        Shapes, devices, and the constants that predict a step.
+    stated
+        What the plan says; None = nothing, which is right where no step time was measured.
+    """
+    if job.step_time is None:
+        if stated is not None:
+            yield Finding("wrong-run", f"{job.name}: the scenario gives no step time")
+        return
+    if stated is None:
+        yield Finding("wrong-run", f"{job.name}: the measured step time is left out")
+        return
+    shape, count = _measured_on(job, scenario, catalog)
+    devices, given = count * shape.devices, job.step_time.layout.model_dump(exclude_none=True)
+    named = "pp" in given and "sharding" in given
+    problems = list(training_layout_findings(job, arch, stated["layout"], shape, devices, stated=named))
+    yield from problems
+    yield from cell_findings("wrong-run", job.name, stated["layout"], given)
+    if problems:
+        return
+    layout, device = layout_of(stated["layout"], devices), catalog.devices[shape.device]
+    spec = training_spec(job, arch, device, shape)
+    if float(training_memory(arch, spec, layout, device.family).total) > usable_bytes(device, shape):
+        yield Finding("does-not-fit", f"{job.name}: the run under way does not fit {device.id}")
+    rate = inter_node_rate(shape, catalog, scenario.hardware.assume_inter_node_bytes_per_s)
+    machine = training_machine(device, shape, job, arch, catalog, rate)
+    predicted_s = float(predicted_step_s(arch, spec, layout, machine))
+    cells = {
+        "device": device.id,
+        "shape": shape.id,
+        "count": count,
+        "measured_step_s": job.step_time.measured_s,
+        "predicted_step_s": predicted_s,
+        "ratio": job.step_time.measured_s / predicted_s,
+    }
+    yield from cell_findings("wrong-run", job.name, stated, cells)
+
+
+def _measured_on(job: TrainingJob, scenario: Scenario, catalog: Catalog) -> tuple[Shape, int]:
+    given, owned = job.step_time, scenario.hardware.owned
+    shape, count = (given.shape, given.count) if given is not None else (None, None)
+    return find_shape(catalog, shape or owned[0].shape), count or owned[0].count
+
 
 RUN_TERMS = ("scale_loss", "stragglers", "checkpoints", "lost_work", "restarts")
 
@@ -127,8 +216,8 @@ def shared_run_cells(job: TrainingJob, arch: Architecture, parts: Sequence[Part]
     stops = _stops(given, failing, fails)
     sigma = defaults.DEFAULT_STRAGGLER_SIGMA if given is None or given.stragglers is None else given.stragglers
     losses = [_scale_loss(given, part.spec.tier == "analytic" and not part.calibrated) for part in failing]
-    scaled_s = busy_s * float(scale.scale_loss_factor(max(losses) if fails else 0.0, hosts))
-    useful_s = scaled_s * float(scale.straggler_factor(sigma if fails else 0.0, devices))
+    scaled_s = busy_s * float(rel.scale_loss_factor(max(losses) if fails else 0.0, hosts))
+    useful_s = scaled_s * float(rel.straggler_factor(sigma if fails else 0.0, devices))
     return _run_document(job, stops, (delta_s, least_s), (busy_s, scaled_s, useful_s), size, jobs)
 
 
@@ -144,7 +233,7 @@ def _run_document(
     lost = stops.fails_per_s * every_s / 2.0 + stops.taken_per_s * undone_s
     away = stops.fails_per_s * stops.pause_s + stops.taken_per_s * stops.away_s
     wall_s = useful_s * (1.0 + delta_s / every_s) / (1.0 - lost - away)
-    stored = float(ckp.checkpoint_storage_bytes(size, defaults.checkpoints_kept(job))) * jobs
+    stored = float(rel.checkpoint_storage_bytes(size, defaults.checkpoints_kept(job))) * jobs
     price = defaults.storage_price_usd(job)
     return {
         "wall_s": wall_s,
@@ -164,7 +253,7 @@ def _run_document(
             "mtbf_hours": 1.0 / stops.per_s / 3600.0 if stops.per_s else None,
             "expected_failures": wall_s * stops.per_s,
             "storage_bytes": stored,
-            "storage_usd": None if price is None else float(ckp.checkpoint_storage_cost(stored, price, wall_s / 3600)),
+            "storage_usd": None if price is None else float(rel.checkpoint_storage_cost(stored, price, wall_s / 3600)),
         },
     }
 
@@ -306,7 +395,7 @@ def _saving_s(given: Failures | None, hosts: int, devices: int, size_bytes: floa
     bandwidth = (given.checkpoint_bandwidth_bytes_per_s if given else None) or (
         defaults.DEFAULT_CHECKPOINT_BANDWIDTH_BYTES_PER_S
     )
-    written_s = float(ckp.checkpoint_write_s(size_bytes, hosts, bandwidth))
+    written_s = float(rel.checkpoint_write_s(size_bytes, hosts, bandwidth))
     if given is None or given.checkpoint == "sync":
         return written_s, 0.0
-    return min(float(ckp.checkpoint_write_s(size_bytes, devices, defaults.HOST_COPY_BYTES_PER_S)), written_s), written_s
+    return min(float(rel.checkpoint_write_s(size_bytes, devices, defaults.HOST_COPY_BYTES_PER_S)), written_s), written_s

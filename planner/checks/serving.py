@@ -16,13 +16,11 @@ import numpy as np
 from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
 from planner.checks.cells import energy_cells, memory_cells
-from planner.checks.exact import exact_cost
-from planner.checks.facts import RESERVED, OfferFacts
+from planner.checks.facts import RESERVED, OfferFacts, exact_cost
 from planner.checks.findings import TOLERANCE, Finding, Memo, cell_findings
-from planner.checks.fleet import fleet_cells, load_cells, price_cells
+from planner.checks.fleet_load import fleet_cells, load_cells, price_cells, routing_findings, sent_load
 from planner.checks.layout import serving_layout_findings
 from planner.checks.replica import OneReplica, Rates, ReplicaCells, one_replica
-from planner.checks.routing import routing_findings, sent_load
 from planner.estimate.kernels import lacks_kernels, not_run
 from planner.estimate.published import unpublished
 from planner.estimate.resolve_serving import bucket_demands, fleet_levels, level_demands, mixes_of

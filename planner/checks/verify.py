@@ -18,25 +18,20 @@ from planner.architecture.model import Architecture
 from planner.catalog.model import Catalog
 from planner.checks.allocation import AllocationCheck
 from planner.checks.bands import total_band_findings, workload_band_findings
-from planner.checks.beside import other_plan_findings
+from planner.checks.bought_ahead import contract_findings, data_findings
 from planner.checks.calendar import order_findings, schedule_findings
-from planner.checks.cells import training_demand
-from planner.checks.contracts import contract_findings
-from planner.checks.data import data_findings
-from planner.checks.elsewhere import elsewhere_findings
+from planner.checks.cells import rule_findings, training_demand
+from planner.checks.costs_beside import elsewhere_findings, owned_hour_findings
 from planner.checks.findings import TOLERANCE, Finding, Memo, cell_findings, gathered
-from planner.checks.fleet import fleet_cells
+from planner.checks.fleet_load import fleet_cells
 from planner.checks.given import given_alternative_findings, given_findings
 from planner.checks.leaves import leaf_findings
 from planner.checks.limits import limit_findings, limit_table_findings
-from planner.checks.named import named_findings
 from planner.checks.others import alternative_findings, infeasible_findings, single_kind_findings
-from planner.checks.owned import owned_hour_findings
-from planner.checks.plain import plain_findings
-from planner.checks.rules import rule_findings
-from planner.checks.shared import shared_findings
-from planner.checks.sources import fact_findings, ledger_findings, source_findings
-from planner.checks.under_way import under_way_findings
+from planner.checks.plans_beside import other_plan_findings, plain_findings
+from planner.checks.pools import shared_findings
+from planner.checks.run import under_way_findings
+from planner.checks.sources import fact_findings, ledger_findings, named_findings, source_findings
 from planner.errors import Problem
 from planner.estimate.given import NO_MODEL, known
 from planner.estimate.market import market
@@ -47,8 +42,7 @@ from planner.scenario.load import parse_scenario
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
 
 if TYPE_CHECKING:
-    from planner.plan.model.plan import PlanDocument
-    from planner.plan.model.workloads import ServingWorkload
+    from planner.plan.model.plan import PlanDocument, ServingWorkload
 
 MOST_SCENARIOS = 16  # that are kept read
 ModelLoader = Callable[[ModelRef | None], Architecture]

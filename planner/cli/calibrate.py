@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from planner.cli import options
+from planner.cli import flags
 from planner.cli.frame import Form, Frame, command
 
 app = typer.Typer(help="Fit the constants of the estimators to measurements.", no_args_is_help=True)
@@ -28,13 +28,13 @@ def training(
     as_of: Annotated[
         str | None, typer.Option("--as-of", metavar="DATE", help="Date of the measurements; default: today.")
     ] = None,
-    output: options.Output = Form.table,
-    hardware: options.HardwareFolder = None,
+    output: flags.Output = Form.table,
+    hardware: flags.HardwareFolder = None,
 ) -> None:
     """Fit step-time constants by device family, and measure the error on rows left out."""
-    from planner.calibrate.result import calibrate
+    from planner.calibrate.calibration import calibrate
     from planner.catalog.load import load_catalog
-    from planner.report.calibration import render_calibration
+    from planner.report.calibration_view import render_calibration
     from planner.validate import rows
 
     measured = rows.of_families(rows.read_training_rows(data) if data else rows.shipped_training_rows(), family or ())
@@ -66,13 +66,13 @@ def serving(
     as_of: Annotated[
         str | None, typer.Option("--as-of", metavar="DATE", help="Date of the measurements; default: today.")
     ] = None,
-    output: options.Output = Form.table,
-    hardware: options.HardwareFolder = None,
+    output: flags.Output = Form.table,
+    hardware: flags.HardwareFolder = None,
 ) -> None:
     """Fit the constants of serving, and measure errors and bands on campaigns left out."""
     from planner.calibrate.serving import calibrate_serving
     from planner.catalog.load import load_catalog
-    from planner.report.calibration_serving import render_serving_calibration
+    from planner.report.calibration_view import render_serving_calibration
     from planner.validate import rows, serving_rows
     from planner.validate.serving_entries import entries_of
 

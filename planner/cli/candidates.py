@@ -6,26 +6,26 @@ from typing import Annotated
 
 import typer
 
-from planner.cli import options
+from planner.cli import flags
 from planner.cli.frame import Form, Frame, command
 
 
 def candidates(
     frame: Frame,
-    scenario: options.ScenarioFile = None,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    scenario: flags.ScenarioFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
     every: Annotated[bool, typer.Option("--all", help="Those that were pruned or dropped, too.")] = False,
-    settings: options.Settings = None,
-    case: options.Case = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
-    allow_suspect: options.AllowSuspect = False,
+    settings: flags.Settings = None,
+    case: flags.Case = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
+    allow_suspect: flags.AllowSuspect = False,
 ) -> None:
     """List the ways to run each workload, with memory, time and cost."""
     from planner.cli.find import load
-    from planner.report.candidates import render_candidates
+    from planner.report.lists import render_candidates
 
     question, catalog = load(
         scenario, settings=settings, case=case, hardware=hardware, prices=prices, price=price, frame=frame

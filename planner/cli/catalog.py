@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli import complete, options
+from planner.cli import complete, flags
 from planner.cli.frame import Form, Frame, command, usage
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ Patterns = list[str] | None
 
 def list_offers(
     frame: Frame,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
     group_by: Annotated[
         str | None, typer.Option("--group-by", metavar="KEY", help="device, provider or region: the cheapest of each.")
     ] = None,
@@ -37,14 +37,14 @@ def list_offers(
     pricing: Annotated[
         str | None, typer.Option("--pricing", metavar="MODEL", help="Only this price model, as on_demand.")
     ] = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
-    allow_suspect: options.AllowSuspect = False,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
+    allow_suspect: flags.AllowSuspect = False,
 ) -> None:
     """List offers, the most compute for the money first."""
     from planner.cli.find import load_catalog
-    from planner.report import catalog as report
+    from planner.report import catalog_view as report
 
     named: dict[str, Patterns] = {"device": device, "region": region, "provider": provider}
     patterns = {what: tuple(given or ()) for what, given in named.items()}
@@ -60,15 +60,15 @@ def show(
         str,
         typer.Argument(metavar="ID", help="A device (or alias), shape or offer.", autocompletion=complete.devices),
     ],
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
 ) -> None:
     """Show one device, shape or offer: every fact with its source, date and status."""
     from planner.cli.find import load_catalog
-    from planner.report import catalog_sheet as report
+    from planner.report import catalog_view as report
 
     sheet = report.sheet(load_catalog(hardware, prices=prices, price=price), identifier)
     frame.emit(report.render_sheet(sheet, output.value, **frame.view(out)), out)
@@ -86,11 +86,11 @@ def _one_of(named: str | None, hardware: str | None) -> str | None:
 def check(
     frame: Frame,
     named: Named = None,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
     against: Annotated[
         str | None,
         typer.Option(
@@ -119,17 +119,17 @@ def freeze(
     out: Annotated[
         str | None, typer.Option("--out", metavar="FILE", help="Write there; default: only the digest is printed.")
     ] = None,
-    output: options.Output = Form.table,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
+    output: flags.Output = Form.table,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
 ) -> None:
     """Write a catalog as one file in a stable order, and print the SHA-256 that plans record."""
     from planner.catalog.frozen import frozen_text
     from planner.cli.find import load_catalog
 
     hardware = _one_of(named, hardware)
-    from planner.report.frozen import render_frozen
+    from planner.report.catalog_changes import render_frozen
 
     catalog = load_catalog(hardware, prices=prices, price=price)
     if out == "-":
@@ -153,8 +153,8 @@ def diff(
     frame: Frame,
     old: Annotated[str, typer.Argument(metavar="A", help="A catalog folder, or default.")],
     new: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 7 when they differ.")] = False,
     scenario: Annotated[
         str | None,
@@ -162,13 +162,13 @@ def diff(
             "--scenario", metavar="FILE", help="Also what it does to the plan of this scenario: plan compare."
         ),
     ] = None,
-    settings: options.Settings = None,
-    case: options.Case = None,
+    settings: flags.Settings = None,
+    case: flags.Case = None,
 ) -> None:
     """Show what sets two catalogs apart: facts, offers, what hardware costs by its units, sources, flags."""
     from planner.catalog.diff import difference
     from planner.catalog.load import load_catalog
-    from planner.report.catalog_diff import render_difference
+    from planner.report.catalog_changes import render_difference
 
     before, after = (load_catalog(None if folder == "default" else folder) for folder in (old, new))
     found, plans = difference(before, after), None
@@ -199,16 +199,16 @@ AsOf = Annotated[str, typer.Option("--as-of", metavar="DATE", help="Date of the 
 def import_skypilot(
     frame: Frame,
     files: Files,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
     into: Into = None,
     provider: Annotated[str, typer.Option("--provider", metavar="NAME", help="Default: the folder's name.")] = "",
     source: Source = "",
     as_of: AsOf = "",
-    hardware: options.HardwareFolder = None,
+    hardware: flags.HardwareFolder = None,
 ) -> None:
     """Read price lists of SkyPilot's catalog; every row is taken, or listed with the reason."""
-    from planner.catalog.importers.skypilot import read_skypilot
+    from planner.catalog.importers.tool_lists import read_skypilot
     from planner.catalog.load import load_catalog
 
     catalog, dates = load_catalog(hardware), _dates(as_of)
@@ -219,15 +219,15 @@ def import_skypilot(
 def import_gpuhunt(
     frame: Frame,
     folder: Folder,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
     into: Into = None,
     source: Source = "",
     as_of: AsOf = "",
-    hardware: options.HardwareFolder = None,
+    hardware: flags.HardwareFolder = None,
 ) -> None:
     """Read price lists of gpuhunt's catalog; every row is taken, or listed with the reason."""
-    from planner.catalog.importers.gpuhunt import read_folder
+    from planner.catalog.importers.tool_lists import read_folder
     from planner.catalog.load import load_catalog
 
     catalog = load_catalog(hardware)
@@ -241,8 +241,8 @@ Lists = Annotated[list[str], typer.Argument(metavar="FILES", help="Price lists t
 def refresh(
     frame: Frame,
     files: Lists,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
     into: Annotated[
         str | None,
         typer.Option("--into", metavar="FOLDER", help="Write a catalog there that extends the packaged one."),
@@ -263,14 +263,14 @@ def refresh(
         bool, typer.Option("--whole", help="The lists are complete: what they lack is sold no more.")
     ] = False,
     source: Source = "",
-    hardware: options.HardwareFolder = None,
+    hardware: flags.HardwareFolder = None,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 7 when anything changed.")] = False,
 ) -> None:
     """Show what downloaded price lists change: new, gone, dearer, cheaper; write it as a catalog of your own."""
-    from planner.catalog.importers.terms import ListTerms
+    from planner.catalog.importers.cloud_lists import ListTerms
     from planner.catalog.load import load_catalog
     from planner.catalog.refresh import read_list, refreshed
-    from planner.report.refreshed import render_refreshed
+    from planner.report.catalog_changes import render_refreshed
     from planner.units import counted
 
     catalog, terms = load_catalog(hardware), ListTerms.of(tuple(rate or ()), tax)
@@ -335,7 +335,7 @@ def _imported(
 
     from planner.catalog.importers.imported import extending_text, merged
     from planner.files import write_text
-    from planner.report.imported import render_imported
+    from planner.report.catalog_changes import render_imported
 
     written = []
     for provider, text in merged(found).items() if into else ():

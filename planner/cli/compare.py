@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli import complete, options
+from planner.cli import complete, flags
 from planner.cli.frame import Form, Frame, command, usage
 from planner.cli.interrupts import answered, on_time
 
@@ -56,39 +56,39 @@ MaxIncrease = Annotated[
 def compare(
     frame: Frame,
     sources: Sources,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
     scenario: ForCatalogs = None,
-    settings: options.Settings = None,
+    settings: flags.Settings = None,
     case: Cases = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
     no_cause: NoCause = False,
     exit_code: ExitCode = False,
     max_increase: MaxIncrease = None,
-    workers: options.Workers = 1,
-    scheduler: options.Scheduler = None,
-    tls: options.Tls = None,
+    workers: flags.Workers = 1,
+    scheduler: flags.Scheduler = None,
+    tls: flags.Tls = None,
     journal: Journal = None,
-    allow_suspect: options.AllowSuspect = False,
-    solver: options.SolverName = options.Solver.highs,
-    time_limit: options.TimeLimit = None,
-    threads: options.Threads = 1,
-    seed: options.Seed = 0,
+    allow_suspect: flags.AllowSuspect = False,
+    solver: flags.SolverName = flags.Solver.highs,
+    time_limit: flags.TimeLimit = None,
+    threads: flags.Threads = 1,
+    seed: flags.Seed = 0,
 ) -> None:
     """Compare plans: what changed in the question, in what is rented, in the money, and which change did it.
 
     One scenario alone is held against its own cases (--case) or settings (--set). Catalogs are compared for one
     scenario, or in a table for several (--scenario, repeated), which --workers and --scheduler share out.
     """
-    from planner.cli.quantities import deadline_of
+    from planner.cli.flags import deadline_of
     from planner.cli.sides import Given
     from planner.cli.sweep import security_of_files
     from planner.optimize import early
 
     most = None if max_increase is None else _increase(max_increase)
-    threads = options.within_cores(frame, threads)
+    threads = flags.within_cores(frame, threads)
     solving = {"solver": solver.value, "time_limit_s": deadline_of(time_limit), "threads": threads, "seed": seed}
     scenarios = scenario or []
     given = Given(
@@ -101,7 +101,7 @@ def compare(
         solving=solving | {"allow_suspect": allow_suspect},
     )
     if len(scenarios) > 1:
-        from planner.report.catalog_table import render_catalog_table
+        from planner.report.sweep_view import render_catalog_table
 
         asked = {"workers": workers, "journal": journal, "security": security_of_files(tls)}
         table = _table(given, scenarios, sources, scheduler, asked)
@@ -177,7 +177,7 @@ def compared(given: Any, sources: list[str], *, cause: bool) -> Comparison:
 
 
 def _emit(frame: Frame, found: Comparison, output: Form, out: str | None) -> None:
-    from planner.report.compare import render_comparison
+    from planner.report.compare_view import render_comparison
 
     view = frame.view(out) | {"full": frame.verbose > 0}
     frame.emit(render_comparison(found.document, output.value, **view), out)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli import complete, options
+from planner.cli import complete, flags
+from planner.cli.flags import deadline_of
 from planner.cli.frame import Form, Frame, command, usage
 from planner.cli.interrupts import on_time
-from planner.cli.quantities import deadline_of
 from planner.deadline import Deadline, TimeIsUp, is_up
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def explain(
     frame: Frame,
-    plan: options.PlanOrScenario = None,
-    workload: options.Workload = None,
+    plan: flags.PlanOrScenario = None,
+    workload: flags.Workload = None,
     rejected: Annotated[bool, typer.Option("--rejected", help="Why the other ways were dropped.")] = False,
     marginals: Annotated[
         bool, typer.Option("--marginals", help="What one step more of each limit saves; each is solved again.")
@@ -42,19 +42,19 @@ def explain(
         list[str] | None,
         typer.Option("--layout", metavar="LAYOUT", help='What this layout would cost, "tp2 pp1"; repeatable.'),
     ] = None,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
-    settings: options.Settings = None,
-    case: options.Case = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
-    allow_suspect: options.AllowSuspect = False,
-    time_limit: options.TimeLimit = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
+    settings: flags.Settings = None,
+    case: flags.Case = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
+    allow_suspect: flags.AllowSuspect = False,
+    time_limit: flags.TimeLimit = None,
 ) -> None:
     """Show what stands behind a plan: terms of time and memory, what binds, errors, prices, sources, equations."""
     from planner.cli.find import is_scenario, plan_or_scenario
-    from planner.report.explanation import render_explanation
+    from planner.report.explanation_view import render_explanation
 
     deadline = deadline_of(time_limit)
     own_prices: dict[str, Any] = {"prices": prices, "price": price}
@@ -87,9 +87,8 @@ def _read(
     frame: Frame, plan: str, hardware: str | None, own_prices: dict[str, Any], *anew: Any, **further: Any
 ) -> PlanDocument:
     """A plan file and the catalog it was made with; what changes the question makes no sense for an answer."""
-    from planner.cli.stale import as_proven
-    from planner.plan.made_with import catalog_of_plan
-    from planner.plan.reading import read_plan
+    from planner.cli.sides import as_proven
+    from planner.plan.plan_files import catalog_of_plan, read_plan
 
     if any((*anew, *further.values())):
         hint = "plan explain SCENARIO.yaml --set ..."
@@ -133,8 +132,8 @@ def _asked_again(
     """A plan file, whose question is listed again but not solved again, and the answers to what else is asked."""
     from planner.api.checking import allows_suspect, looked_at, scenario_in
     from planner.api.sessions import Session
-    from planner.cli.stale import fresh, told
-    from planner.plan.reading import read_plan
+    from planner.cli.sides import fresh, told
+    from planner.plan.plan_files import read_plan
 
     document = read_plan(plan)
     _, catalog = fresh(frame, document, **given, allow_stale=False)

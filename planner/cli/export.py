@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli import options
+from planner.cli import flags
 from planner.cli.frame import Frame, command, usage
-from planner.cli.stale import AllowStale, as_proven, fresh
+from planner.cli.sides import AllowStale, as_proven, fresh
 
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog
@@ -47,19 +47,19 @@ def export(
             "Of serving: vllm, sglang, trt-llm, llama.cpp. Of both: skypilot, kubernetes.",
         ),
     ],
-    plan: options.PlanOrScenario = None,
-    workload: options.Workload = None,
+    plan: flags.PlanOrScenario = None,
+    workload: flags.Workload = None,
     out: Annotated[
         str | None,
         typer.Option("--out", metavar="FILE|DIR", help="Write there: a folder where there are several files."),
     ] = None,
     allow_stale: AllowStale = False,
-    settings: options.Settings = None,
-    case: options.Case = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
-    allow_suspect: options.AllowSuspect = False,
+    settings: flags.Settings = None,
+    case: flags.Case = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
+    allow_suspect: flags.AllowSuspect = False,
 ) -> None:
     """Write the files that launch a plan: one for each workload and place that it rents."""
     from planner.cli.find import is_scenario, plan_or_scenario
@@ -94,7 +94,7 @@ def _solved(frame: Frame, scenario: str, allow_suspect: bool, asked: dict[str, A
 
 def _read(frame: Frame, plan: str, given: dict[str, Any], allow_stale: bool) -> tuple[PlanDocument, Catalog]:
     """A plan file that still answers its scenario and its catalog."""
-    from planner.plan.reading import read_plan
+    from planner.plan.plan_files import read_plan
 
     document = read_plan(plan)
     catalog = fresh(frame, document, allow_stale=allow_stale, **given)[1]

@@ -168,8 +168,8 @@ def load(
 def _tell_idle(frame: Frame, scenario: Scenario, catalog: Catalog, price: Sequence[str]) -> None:
     """What prices of machines come to, and prices of what the scenario does not allow: they move nothing."""
     from planner.candidates.offers import why_left_out
-    from planner.catalog.offers_meant import offers_priced, said_of_machines
-    from planner.scenario.terms import COMMITMENT_HOURS
+    from planner.catalog.names import offers_priced, said_of_machines
+    from planner.scenario.hardware_keys import COMMITMENT_HOURS
 
     for line in said_of_machines(catalog, price):
         frame.say_once(line)
@@ -240,7 +240,7 @@ def load_catalog(
 
 def tell_age(frame: Frame, catalog: Catalog) -> None:
     """Prices that nobody has refreshed for long, on stderr."""
-    from planner.catalog.age import gone_stale
+    from planner.catalog.pricing import gone_stale
     from planner.cli import clock
 
     warning = gone_stale(catalog, clock.today())

@@ -24,7 +24,7 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from planner.carriers import dataclass
-from planner.cli.layout import Command
+from planner.cli.help_layout import Command
 from planner.cli.shortage import demand_memory, shortage_of
 from planner.errors import PlanError, Problem, UsageError
 

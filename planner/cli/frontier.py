@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from planner.cli import complete, options
+from planner.cli import complete, flags
+from planner.cli.flags import deadline_of, share_of
 from planner.cli.frame import Frame, command, usage
 from planner.cli.interrupts import on_time
-from planner.cli.quantities import deadline_of, share_of
 
 
 class FrontierForm(StrEnum):
@@ -35,7 +35,7 @@ class Against(StrEnum):
 
 def frontier(
     frame: Frame,
-    scenario: options.ScenarioFile = None,
+    scenario: flags.ScenarioFile = None,
     over: Annotated[
         str, typer.Option("--over", metavar="LIMIT=LOW..HIGH", help="deadline=7d..60d, budget=$10k..$60k or carbon.")
     ] = "",
@@ -52,32 +52,32 @@ def frontier(
         ),
     ] = None,
     output: Annotated[FrontierForm, typer.Option("--output", "-o", help="Output format.")] = FrontierForm.table,
-    out: options.OutFile = None,
+    out: flags.OutFile = None,
     most: Annotated[
-        int, typer.Option("--most", min=1, max=options.MOST_COUNT, help="Points to look for in this run.")
+        int, typer.Option("--most", min=1, max=flags.MOST_COUNT, help="Points to look for in this run.")
     ] = 1000,
     workers: Annotated[
         int, typer.Option("--workers", min=1, max=1024, help="Processes of this machine that look for points.")
     ] = 1,
     fresh: Annotated[bool, typer.Option("--no-journal", help="Neither read nor keep points.")] = False,
-    settings: options.Settings = None,
-    case: options.Case = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
-    allow_suspect: options.AllowSuspect = False,
-    solver: options.SolverName = options.Solver.highs,
-    gap: options.Gap = "0",
-    time_limit: options.TimeLimit = None,
-    threads: options.Threads = 1,
-    seed: options.Seed = 0,
+    settings: flags.Settings = None,
+    case: flags.Case = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
+    allow_suspect: flags.AllowSuspect = False,
+    solver: flags.SolverName = flags.Solver.highs,
+    gap: flags.Gap = "0",
+    time_limit: flags.TimeLimit = None,
+    threads: flags.Threads = 1,
+    seed: flags.Seed = 0,
 ) -> None:
     """Find every plan that is best for some deadline, budget or amount of carbon; each is proven."""
     from planner.cli.find import load
 
     deadline = deadline_of(time_limit)
     limit, low, high = range_of(over)
-    threads = options.within_cores(frame, threads)
+    threads = flags.within_cores(frame, threads)
     asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": deadline}
     with on_time(deadline):
         question, catalog = load(
@@ -85,7 +85,7 @@ def frontier(
         )
         from planner import api
     from planner.analysis.frontier.document import flat_rows
-    from planner.report.frontier import render_frontier
+    from planner.report.frontier_view import render_frontier
 
     journal = None if fresh else journal_of(question.name, question.case)
     asked |= {"threads": threads, "seed": seed, "workload": workload, "most": most, "allow_suspect": allow_suspect}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli import options
+from planner.cli import flags
 from planner.cli.frame import Frame, command, usage
 from planner.cli.interrupts import on_time
 
@@ -24,32 +24,32 @@ _NEEDS = "uvicorn"
 
 def live(
     frame: Frame,
-    scenario: options.ScenarioFile = None,
+    scenario: flags.ScenarioFile = None,
     port: Annotated[
         int | None,
         typer.Option("--port", min=1, max=65535, help="Where to listen on 127.0.0.1; left out: 8421, or a free one."),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser", help="Open the page.")] = False,
-    settings: options.Settings = None,
-    case: options.Case = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
-    allow_suspect: options.AllowSuspect = False,
-    solver: options.SolverName = options.Solver.highs,
-    tie_tolerance: options.TieTolerance = "0.0001%",
-    threads: options.Threads = 1,
-    seed: options.Seed = 0,
+    settings: flags.Settings = None,
+    case: flags.Case = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
+    allow_suspect: flags.AllowSuspect = False,
+    solver: flags.SolverName = flags.Solver.highs,
+    tie_tolerance: flags.TieTolerance = "0.0001%",
+    threads: flags.Threads = 1,
+    seed: flags.Seed = 0,
 ) -> None:
     """Turn the knobs of a scenario on a page of this machine: each change is solved again and proven."""
     if importlib.util.find_spec(_NEEDS) is None:
         hint = "pip install 'llm-capacity-planner[live]'"
         raise usage("not-installed", f"plan live needs {_NEEDS}, which is not installed", hint)
     from planner.cli.find import load
-    from planner.cli.quantities import share_of
+    from planner.cli.flags import share_of
     from planner.optimize import early
 
-    threads = options.within_cores(frame, threads)
+    threads = flags.within_cores(frame, threads)
     early.start_early(threads)
     asked: dict[str, Any] = {"solver": solver.value, "threads": threads, "seed": seed, "allow_suspect": allow_suspect}
     asked["tie_tolerance"] = share_of(tie_tolerance, "--tie-tolerance")

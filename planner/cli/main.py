@@ -17,9 +17,9 @@ import typer
 from typer.main import get_command
 
 from planner import __version__
-from planner.cli import clock, streams
+from planner.cli import clock, shortage
 from planner.cli.frame import Frame, guarded, usage
-from planner.cli.layout import Group
+from planner.cli.help_layout import Group
 from planner.cli.shortage import shortage_of
 
 _START = ("plan init", "plan solve llama", "plan memory gpt2-xl --batch 32 --sequence 1000")
@@ -110,7 +110,7 @@ def main(began_s: float | None = None) -> None:
     atexit.register(gc.freeze)  # nor at its end, where everything would be looked through once more
     atexit.register(_unheard)
     try:
-        with streams.kept():
+        with shortage.kept():
             _answer()
     finally:
         if collecting:
@@ -131,7 +131,7 @@ def _answer() -> None:
         if asked_by_shell and ended.code == 1:  # an instruction that no shell gives, or a shell that is not known
             sys.exit(2)
         raise
-    except streams.Lost as lost:
+    except shortage.Lost as lost:
         before = lost.__context__  # the end of a command that has told of it, before what it left was flushed
         if not (isinstance(before, SystemExit) and before.code == lost.exit_code):
             Frame().complain(lost)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli import complete, options
+from planner.cli import complete, flags
 from planner.cli.frame import Form, Frame, command, usage
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Goal(StrEnum):
     bits = "bits"
 
 
-def _count(flag: str, help_text: str, most: int = options.MOST_COUNT) -> Any:
+def _count(flag: str, help_text: str, most: int = flags.MOST_COUNT) -> Any:
     """A count as scenarios have it: 8192, 128k."""
 
     def read(text: str | int) -> int:
@@ -85,11 +85,11 @@ def _count(flag: str, help_text: str, most: int = options.MOST_COUNT) -> Any:
 
 def memory(
     frame: Frame,
-    model: options.Model,
+    model: flags.Model,
     train: Annotated[bool, typer.Option("--train", help="Memory of training (the default).")] = False,
     serve: Annotated[bool, typer.Option("--serve", help="Memory of serving.")] = False,
     batch: Annotated[int | None, _count("--batch", "Sequences of one pass of one model copy.")] = None,
-    sequence: Annotated[int | None, _count("--sequence", "Tokens of a sequence.", options.MOST_LENGTH)] = None,
+    sequence: Annotated[int | None, _count("--sequence", "Tokens of a sequence.", flags.MOST_LENGTH)] = None,
     optimizer: Annotated[str | None, typer.Option("--optimizer", help="As in a scenario; default adamw.")] = None,
     precision: Annotated[Precision | None, typer.Option("--precision", help="To train in; default bf16.")] = None,
     attention: Annotated[Attention | None, typer.Option("--attention", help="Default: both, side by side.")] = None,
@@ -104,7 +104,7 @@ def memory(
     cp: Annotated[int | None, _count("--cp", "Context parallel.")] = None,
     ep: Annotated[int, _count("--ep", "Expert parallel.")] = 1,
     context: Annotated[
-        int | None, _count("--context", "Serving: tokens that each request fills.", options.MOST_LENGTH)
+        int | None, _count("--context", "Serving: tokens that each request fills.", flags.MOST_LENGTH)
     ] = None,
     concurrency: Annotated[int | None, _count("--concurrency", "Serving: requests at once.")] = None,
     weights: Annotated[str | None, typer.Option("--weights", help="Serving: fp8, int4 …; default three.")] = None,
@@ -120,11 +120,11 @@ def memory(
     ] = None,
     solve_for: Annotated[Goal | None, typer.Option("--solve-for", help="What --fit is solved for.")] = None,
     per_layer: Annotated[bool, typer.Option("--per-layer", help="One line a kind of layer, too.")] = False,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
 ) -> None:
     """Memory that a model needs per device, part by part, and what fits on which card."""
-    from planner.report.memory import render_memory
+    from planner.report.memory_view import render_memory
 
     given = {
         key: value for key, value in locals().items() if key in _OWN["train"] | _OWN["serve"] and value is not None
@@ -155,10 +155,10 @@ def _kind(train: bool, serve: bool, given: dict[str, Any]) -> str:
     kind = "serve" if serve or (not train and given.keys() & _OWN["serve"]) else "train"
     strange = sorted(given.keys() & _OWN["train" if kind == "serve" else "serve"])
     if strange:
-        flags = ", ".join("--" + name.replace("_", "-") for name in strange)
+        wrong = ", ".join("--" + name.replace("_", "-") for name in strange)
         raise usage(
             "wrong-flag",
-            f"{flags} is no part of a question about {kind[:-1] + 'ing' if kind == 'serve' else 'training'}",
+            f"{wrong} is no part of a question about {kind[:-1] + 'ing' if kind == 'serve' else 'training'}",
         )
     return kind
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from planner.cli import complete, options
+from planner.cli import complete, flags
 from planner.cli.frame import Form, Frame, command, usage
 
 _ROLES = "time, input, output, id, model"
@@ -40,19 +40,18 @@ def read(
     accelerator: Annotated[
         str, typer.Option("--accelerator", metavar="DEVICE", help="That it ran on, where the file does not say.")
     ] = "",
-    devices: Annotated[int, typer.Option("--devices", min=0, max=options.MOST_COUNT, help="Of them, in all.")] = 0,
+    devices: Annotated[int, typer.Option("--devices", min=0, max=flags.MOST_COUNT, help="Of them, in all.")] = 0,
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="Of the workload that is written.")] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace files beside the scenario of --into.")] = False,
-    output: options.Output = Form.table,
+    output: flags.Output = Form.table,
 ) -> None:
     """Recognise a file, say what it shows, and write what it is good for into a scenario or a file of its own."""
     from planner.cli import clock
-    from planner.reading.kinds import Asked
-    from planner.reading.reading import document_of
-    from planner.reading.registry import read as read_source
+    from planner.reading.kinds import Asked, document_of
+    from planner.reading.kinds import read as read_source
+    from planner.reading.piece_writing import still_wanted, write_into, write_piece
     from planner.reading.source import Source
-    from planner.reading.writing import still_wanted, write_into, write_piece
-    from planner.report.reading import render_reading
+    from planner.report.reading_view import render_reading
     from planner.scenario.fields import safe_name
 
     if name and name != safe_name(name):

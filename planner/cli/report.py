@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli import options
+from planner.cli import flags
+from planner.cli.flags import deadline_of, share_of
 from planner.cli.frame import Frame, command, usage
 from planner.cli.interrupts import answered, on_time
-from planner.cli.quantities import deadline_of, share_of
-from planner.cli.stale import AllowStale, fresh, told
+from planner.cli.sides import AllowStale, fresh, told
 from planner.deadline import Deadline, is_up
 from planner.errors import StoppedError
 
 if TYPE_CHECKING:
     from planner.candidates.search import Candidates
     from planner.catalog.model import Catalog
-    from planner.plan.model.frontier import FrontierDocument
+    from planner.plan.model.frontier_document import FrontierDocument
     from planner.plan.model.plan import PlanDocument
     from planner.report.model import ReportDocument
     from planner.scenario.schema import Scenario
@@ -38,7 +38,7 @@ class ReportForm(StrEnum):
 
 def report(
     frame: Frame,
-    plan: options.PlanOrScenario = None,
+    plan: flags.PlanOrScenario = None,
     output: Annotated[ReportForm, typer.Option("--output", "-o", help="Output format.")] = ReportForm.table,
     out: Annotated[
         str | None,
@@ -63,24 +63,24 @@ def report(
         str | None, typer.Option("--fiscal-year-start", metavar="MONTH", help="First month of a fiscal year, as april.")
     ] = None,
     allow_stale: AllowStale = False,
-    settings: options.Settings = None,
-    case: options.Case = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
-    allow_suspect: options.AllowSuspect = False,
-    solver: options.SolverName = options.Solver.highs,
-    gap: options.Gap = "0",
-    time_limit: options.TimeLimit = None,
-    threads: options.Threads = 1,
-    seed: options.Seed = 0,
+    settings: flags.Settings = None,
+    case: flags.Case = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
+    allow_suspect: flags.AllowSuspect = False,
+    solver: flags.SolverName = flags.Solver.highs,
+    gap: flags.Gap = "0",
+    time_limit: flags.TimeLimit = None,
+    threads: flags.Threads = 1,
+    seed: flags.Seed = 0,
 ) -> None:
     """Show a plan with its budget and sources: a page for people, a workbook for finance, a comment for a change."""
     from planner.cli.find import is_scenario, plan_or_scenario
 
     if over and frontier:
         raise usage("not-together", "--over sweeps a frontier and --frontier reads one", "give one of them")
-    threads = options.within_cores(frame, threads)
+    threads = flags.within_cores(frame, threads)
     deadline = deadline_of(time_limit)
     asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": deadline}
     asked |= {"threads": threads, "seed": seed, "allow_suspect": allow_suspect}
@@ -166,7 +166,7 @@ def _read(
 ) -> tuple[PlanDocument, Scenario | None, Catalog, Candidates | None]:
     """A plan file that still answers its scenario and its catalog, and the ways that its check listed."""
     from planner.api.checking import looked_at
-    from planner.plan.reading import read_plan
+    from planner.plan.plan_files import read_plan
 
     document = read_plan(path)
     scenario, catalog = fresh(frame, document, allow_stale=allow_stale, **given)
@@ -191,7 +191,7 @@ def _frontier(
         return None
     from planner import api
     from planner.cli.frontier import journal_of, range_of
-    from planner.plan.stale import question_of
+    from planner.plan.plan_files import question_of
 
     question = question_of(document, scenario)
     if question is None:
@@ -206,8 +206,7 @@ def _frontier(
 
 def _read_frontier(frame: Frame, path: str, document: PlanDocument, allow_stale: bool) -> FrontierDocument:
     from planner.errors import InputError, Place, Problem
-    from planner.plan.reading import read_frontier
-    from planner.plan.stale import changed_keys
+    from planner.plan.plan_files import changed_keys, read_frontier
 
     found = read_frontier(path)
     if others := [key for key in changed_keys(found["scenario"], document["scenario"]) if not _is_swept(key)]:
@@ -232,7 +231,7 @@ def _write(frame: Frame, report: ReportDocument, form: ReportForm, out: str | No
     elif form is ReportForm.xlsx:
         _write_workbook(frame, report, out or _path_of(report, "xlsx"))
     else:
-        from planner.report.report import render_report
+        from planner.report.report_view import render_report
 
         frame.emit(render_report(report, form.value, **frame.view(out)), out)
 
@@ -247,7 +246,7 @@ def _path_of(report: ReportDocument, suffix: str) -> str:
 
 def _write_page(frame: Frame, report: ReportDocument, path: str) -> None:
     from planner import files
-    from planner.report.html.page import render_page
+    from planner.report.html.pages import render_page
 
     page = render_page(report)
     if path == "-":

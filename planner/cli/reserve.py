@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli import options
+from planner.cli import flags
+from planner.cli.flags import deadline_of, share_of
 from planner.cli.frame import Frame, command, usage
 from planner.cli.interrupts import on_time
-from planner.cli.quantities import deadline_of, share_of
 
 if TYPE_CHECKING:
     from planner.analysis.reserve.model import ReserveDocument
@@ -30,7 +30,7 @@ class ReserveForm(StrEnum):
 
 def reserve(
     frame: Frame,
-    scenario: options.ScenarioFile = None,
+    scenario: flags.ScenarioFile = None,
     term: Annotated[
         list[str] | None,
         typer.Option("--term", metavar="MODEL", help="commitment_1y, commitment_3y, block; repeatable."),
@@ -39,24 +39,24 @@ def reserve(
         bool, typer.Option("--otherwise/--no-otherwise", help="Also less demand, lower prices, an early end.")
     ] = True,
     output: Annotated[ReserveForm, typer.Option("--output", "-o", help="Output format.")] = ReserveForm.table,
-    out: options.OutFile = None,
-    settings: options.Settings = None,
-    case: options.Case = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
-    allow_suspect: options.AllowSuspect = False,
-    solver: options.SolverName = options.Solver.highs,
-    gap: options.Gap = "0",
-    time_limit: options.TimeLimit = None,
-    threads: options.Threads = 1,
-    seed: options.Seed = 0,
+    out: flags.OutFile = None,
+    settings: flags.Settings = None,
+    case: flags.Case = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
+    allow_suspect: flags.AllowSuspect = False,
+    solver: flags.SolverName = flags.Solver.highs,
+    gap: flags.Gap = "0",
+    time_limit: flags.TimeLimit = None,
+    threads: flags.Threads = 1,
+    seed: flags.Seed = 0,
 ) -> None:
     """Find what to reserve and what to rent, what it saves, and what it costs when things turn out otherwise."""
     from planner.cli.find import load
 
     deadline = deadline_of(time_limit)
-    threads = options.within_cores(frame, threads)
+    threads = flags.within_cores(frame, threads)
     asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": deadline}
     with on_time(deadline):
         question, catalog = load(
@@ -64,7 +64,7 @@ def reserve(
         )
         from planner import api
     from planner.report.escape import file_stem
-    from planner.report.reserve import render_reserve
+    from planner.report.reserve_view import render_reserve
 
     asked |= {"threads": threads, "seed": seed, "allow_suspect": allow_suspect, "otherwise": otherwise}
     if term:
@@ -83,8 +83,8 @@ def reserve(
 def _write(frame: Frame, document: ReserveDocument, form: ReserveForm, path: str) -> None:
     """A page or a workbook, as a file; a page also on stdout."""
     from planner import files
-    from planner.report.reserve_html import render_reserve_page
-    from planner.report.workbook.reserve import reserve_workbook
+    from planner.report.html.pages import render_reserve_page
+    from planner.report.workbook.reserve_sheets import reserve_workbook
 
     if form is ReserveForm.html:
         page = render_reserve_page(document)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from planner.cli import complete, options
+from planner.cli import complete, flags
 from planner.cli.frame import Form, Frame, command, usage
 
 
@@ -18,12 +18,12 @@ def scenarios(
         str | None,
         typer.Argument(metavar="NAME", help="Print this one, to begin with.", autocompletion=complete.shipped),
     ] = None,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
 ) -> None:
     """List the scenarios that ship and can be named wherever a scenario is taken, or print one of them."""
     from planner.files import read_bytes
-    from planner.report.scenarios import render_scenarios
+    from planner.report.lists import render_scenarios
     from planner.scenario.shipped import beside, shipped_scenarios, shipped_text
     from planner.yamlfile import MAX_BYTES
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from planner.cli import options
+from planner.cli import flags
 from planner.cli.frame import Frame, command
 
 
@@ -25,7 +25,7 @@ class Which(StrEnum):
 def schema(
     frame: Frame,
     which: Annotated[Which, typer.Argument(help="Of which document.")] = Which.scenario,
-    out: options.OutFile = None,
+    out: flags.OutFile = None,
 ) -> None:
     """Print the JSON Schema of scenario files, of plan documents, of frontiers, reports, comparisons or validations."""
     from planner.report import json

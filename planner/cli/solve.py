@@ -7,17 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from planner.cli import options
+from planner.cli import flags
+from planner.cli.flags import deadline_of, money_of, share_of
 from planner.cli.frame import Form, Frame, command, usage
 from planner.cli.interrupts import answered, on_time
-from planner.cli.quantities import deadline_of, money_of, share_of
 from planner.errors import OutputError
 
 
 def solve(
     frame: Frame,
-    scenario: options.ScenarioFile = None,
-    output: options.Output = Form.table,
+    scenario: flags.ScenarioFile = None,
+    output: flags.Output = Form.table,
     show: Annotated[
         str | None,
         typer.Option(
@@ -34,18 +34,18 @@ def solve(
             help="Plan file, in place of .plan/NAME.plan.json; for -o csv and md: the view. - is stdout only.",
         ),
     ] = None,
-    settings: options.Settings = None,
-    case: options.Case = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
-    allow_suspect: options.AllowSuspect = False,
-    solver: options.SolverName = options.Solver.highs,
-    gap: options.Gap = "0",
-    tie_tolerance: options.TieTolerance = "0.0001%",
-    time_limit: options.TimeLimit = None,
-    threads: options.Threads = 1,
-    seed: options.Seed = 0,
+    settings: flags.Settings = None,
+    case: flags.Case = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
+    allow_suspect: flags.AllowSuspect = False,
+    solver: flags.SolverName = flags.Solver.highs,
+    gap: flags.Gap = "0",
+    tie_tolerance: flags.TieTolerance = "0.0001%",
+    time_limit: flags.TimeLimit = None,
+    threads: flags.Threads = 1,
+    seed: flags.Seed = 0,
     workers: Annotated[
         int, typer.Option("--workers", min=1, max=1024, help="Processes of this machine that list workloads.")
     ] = 1,
@@ -75,7 +75,7 @@ def solve(
     asked: dict[str, Any] = {"solver": solver.value, "gap": share_of(gap), "time_limit_s": deadline}
     asked |= {"tie_tolerance": share_of(tie_tolerance, "--tie-tolerance"), "workers": workers}
     asked |= _others(best, within, previous, move_cost)
-    threads = options.within_cores(frame, threads)
+    threads = flags.within_cores(frame, threads)
     early.start_early(threads)  # it imports the solvers while the scenario is read
     with on_time(deadline):
         question, catalog = load(
@@ -107,7 +107,7 @@ def _others(best: int, within: str | None, previous: str | None, move_cost: str 
             )
         return {name: value for name, value in asked.items() if value}
     from planner.analysis.others.other_plans import Previous
-    from planner.plan.reading import read_plan
+    from planner.plan.plan_files import read_plan
 
     money = None if move_cost is None else money_of(move_cost, "--move-cost")
     asked["previous"] = Previous(document=read_plan(previous), share=share or 0.0, move_microusd=money, file=previous)
@@ -118,7 +118,7 @@ def _advice(frame: Frame, session: Any, plan: Any) -> list[tuple[str, ...]]:
     """What would save money, with the command, and that more was left untried; Ctrl-C leaves it out."""
     from planner.api.advising import advice, command
     from planner.report.blocks import MORE_ADVICE
-    from planner.report.commands import asking
+    from planner.report.next_words import asking
 
     try:
         with frame.progress("looking for savings"):
@@ -156,7 +156,7 @@ def _show(
     sections: tuple[str, ...],
     beside: dict[str, Any],
 ) -> None:
-    from planner.report.plan import quiet, render_first, render_plan, render_sections
+    from planner.report.plan_formats import quiet, render_first, render_plan, render_sections
 
     view_file = out if output in (Form.csv, Form.md) and out not in (None, "-") else None
     lost = None

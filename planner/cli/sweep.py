@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli import complete, options
+from planner.cli import complete, flags
+from planner.cli.flags import deadline_of, share_of
 from planner.cli.frame import Frame, command, usage
-from planner.cli.quantities import deadline_of, share_of
 
 if TYPE_CHECKING:
-    from planner.sweeps.run import Progress
+    from planner.sweeps.answering import Progress
 
 TOLD_EVERY_S = 0.5
 
@@ -34,7 +34,7 @@ class SweepForm(StrEnum):
 
 def sweep(
     frame: Frame,
-    scenario: options.ScenarioFile = None,
+    scenario: flags.ScenarioFile = None,
     over: Annotated[
         list[str] | None,
         typer.Option(
@@ -47,30 +47,30 @@ def sweep(
     borders: Annotated[
         int, typer.Option("--borders", min=0, max=20, help="Halve intervals where the decision turns so many times.")
     ] = 0,
-    workers: options.Workers = 1,
-    scheduler: options.Scheduler = None,
-    tls: options.Tls = None,
+    workers: flags.Workers = 1,
+    scheduler: flags.Scheduler = None,
+    tls: flags.Tls = None,
     plans: Annotated[
         str | None, typer.Option("--plans", metavar="DIR", help="Keep each plan there, named by its hash.")
     ] = None,
     output: Annotated[SweepForm, typer.Option("--output", "-o", help="Output format.")] = SweepForm.table,
-    out: options.OutFile = None,
+    out: flags.OutFile = None,
     journal: Annotated[
         str | None, typer.Option("--journal", metavar="FILE", help="Default: .plan/NAME.sweep.jsonl.")
     ] = None,
     fresh: Annotated[bool, typer.Option("--no-journal", help="Neither read nor keep answers.")] = False,
-    settings: options.Settings = None,
-    case: options.Case = None,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
-    allow_suspect: options.AllowSuspect = False,
-    solver: options.SolverName = options.Solver.highs,
-    gap: options.Gap = "0",
-    tie_tolerance: options.TieTolerance = "0.0001%",
-    time_limit: options.TimeLimit = None,
-    threads: options.Threads = 1,
-    seed: options.Seed = 0,
+    settings: flags.Settings = None,
+    case: flags.Case = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
+    allow_suspect: flags.AllowSuspect = False,
+    solver: flags.SolverName = flags.Solver.highs,
+    gap: flags.Gap = "0",
+    tie_tolerance: flags.TieTolerance = "0.0001%",
+    time_limit: flags.TimeLimit = None,
+    threads: flags.Threads = 1,
+    seed: flags.Seed = 0,
 ) -> None:
     """Solve a scenario at many values of anything: prices, demands, deadlines, cases, catalogs; each is proven."""
     from planner.cli.find import load
@@ -89,7 +89,7 @@ def sweep(
     asked: dict[str, Any] = {
         "solver": solver.value,
         "gap": share_of(gap),
-        "threads": options.within_cores(frame, threads),
+        "threads": flags.within_cores(frame, threads),
     }
     asked["tie_tolerance"] = share_of(tie_tolerance, "--tie-tolerance")
     held = api.session(question, catalog, allow_suspect=allow_suspect, seed=seed, **asked)
@@ -118,7 +118,7 @@ def sweep(
 def _show(frame: Frame, found: Any, output: SweepForm, out: str | None, **shown: Any) -> None:
     if output is SweepForm.parquet:
         from planner import files
-        from planner.report.sweep import parquet_bytes
+        from planner.report.sweep_view import parquet_bytes
 
         assert out is not None
         try:
@@ -129,7 +129,7 @@ def _show(frame: Frame, found: Any, output: SweepForm, out: str | None, **shown:
         files.write_bytes(out, data)
         frame.say(f"wrote {out}")
         return
-    from planner.report.sweep import render_sweep
+    from planner.report.sweep_view import render_sweep
 
     full = frame.verbose > 0
     frame.emit(render_sweep(found.document, output.value, full=full, **shown, **frame.view(out)), out)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from planner.cli import options
+from planner.cli import flags
 from planner.cli.frame import Form, Frame, command
 from planner.errors import InputError
 
@@ -16,13 +16,13 @@ def traffic(
     trace: Annotated[
         str, typer.Argument(metavar="TRACE", help="CSV with the columns timestamp, input_tokens, output_tokens.")
     ],
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
 ) -> None:
     """Rate, burstiness, lengths, profile and peak of a request trace, and the scenario lines to paste."""
-    from planner.report.traffic import render_traffic
-    from planner.traffic.facts import traffic_document
-    from planner.traffic.trace import read_trace
+    from planner.report.reading_view import render_traffic
+    from planner.traffic.request_trace import read_trace
+    from planner.traffic.trace_facts import traffic_document
 
     try:
         with frame.progress("reading"):

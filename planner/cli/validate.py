@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from planner.cli import options
+from planner.cli import flags
 from planner.cli.frame import Frame, command
 
 app = typer.Typer(help="Predictions held against measurements, with their errors.", no_args_is_help=True)
@@ -43,12 +43,12 @@ def training(
     family: Annotated[Patterns, typer.Option("--family", metavar="PATTERN", help="Only these; repeatable.")] = None,
     source: Annotated[Patterns, typer.Option("--source", metavar="PATTERN", help="Only these; repeatable.")] = None,
     output: Annotated[ReportForm, typer.Option("--output", "-o", help="Output format.")] = ReportForm.table,
-    out: options.OutFile = None,
-    hardware: options.HardwareFolder = None,
+    out: flags.OutFile = None,
+    hardware: flags.HardwareFolder = None,
 ) -> None:
     """Predict step time and peak memory of training runs and compare with what was measured."""
     from planner.catalog.load import load_catalog
-    from planner.report.validation import render_validation
+    from planner.report.validation_view import render_validation
     from planner.validate import result, rows, training
 
     table = rows.read_training_table(data) if data else rows.ReadRows(rows=rows.shipped_training_rows())
@@ -75,12 +75,12 @@ def serving(
     device: Annotated[Patterns, typer.Option("--device", metavar="PATTERN", help="Only these; repeatable.")] = None,
     source: Annotated[Patterns, typer.Option("--source", metavar="PATTERN", help="Only these; repeatable.")] = None,
     output: Annotated[ReportForm, typer.Option("--output", "-o", help="Output format.")] = ReportForm.table,
-    out: options.OutFile = None,
-    hardware: options.HardwareFolder = None,
+    out: flags.OutFile = None,
+    hardware: flags.HardwareFolder = None,
 ) -> None:
     """Predict latencies, throughput and memory of serving engines and compare with what was measured."""
     from planner.catalog.load import load_catalog
-    from planner.report.validation import render_validation
+    from planner.report.validation_view import render_validation
     from planner.validate import serving, serving_result, serving_rows
     from planner.validate.serving_entries import entries_of
 
@@ -103,19 +103,19 @@ def totals(
     data: DataFile = None,
     tier: Annotated[Tier, typer.Option("--tier", help="The estimator to judge.")] = Tier.analytic,
     output: Annotated[ReportForm, typer.Option("--output", "-o", help="Output format.")] = ReportForm.table,
-    out: options.OutFile = None,
-    hardware: options.HardwareFolder = None,
+    out: flags.OutFile = None,
+    hardware: flags.HardwareFolder = None,
 ) -> None:
     """Predict the device hours of whole training runs and compare with published budgets."""
     from planner.catalog.load import load_catalog
-    from planner.report.validation import render_validation
-    from planner.validate import rows, totals, totals_result
+    from planner.report.validation_view import render_validation
+    from planner.validate import rows, totals
 
     budgets = rows.read_totals(data) if data else rows.shipped_totals()
     catalog = load_catalog(hardware)
     with frame.progress("predicting"):
         predictions = totals.predict_totals(budgets, catalog, tier.value)
-    found = totals_result.validate_totals(budgets, predictions)
+    found = totals.validate_totals(budgets, predictions)
     frame.emit(render_validation(found, output.value, **frame.view(out)), out)
 
 

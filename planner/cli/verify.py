@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from planner.cli import options
+from planner.cli import flags
 from planner.cli.frame import Form, Frame, command
 
 if TYPE_CHECKING:
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 def verify(
     frame: Frame,
-    plan: options.PlanFile = None,
-    output: options.Output = Form.table,
-    out: options.OutFile = None,
+    plan: flags.PlanFile = None,
+    output: flags.Output = Form.table,
+    out: flags.OutFile = None,
     solve: Annotated[bool, typer.Option("--solve", help="Also solve again and compare the optimum.")] = False,
-    hardware: options.HardwareFolder = None,
-    prices: options.Prices = None,
-    price: options.Price = None,
+    hardware: flags.HardwareFolder = None,
+    prices: flags.Prices = None,
+    price: flags.Price = None,
 ) -> None:
     """Check a plan file against its scenario, its catalog and itself, and what of it is proven without any solver."""
     from planner.cli.find import plan_file
     from planner.errors import InputError, NotProvenError
-    from planner.plan.reading import read_plan
+    from planner.plan.plan_files import read_plan
     from planner.report import problems as report
 
     path = plan_file(plan)
     document = read_plan(path)
     from planner.api import checking
     from planner.api.solving import solved_again
-    from planner.plan.made_with import catalog_of_plan
+    from planner.plan.plan_files import catalog_of_plan
 
     catalog = catalog_of_plan(document, hardware, prices=prices, price=price)
     with frame.progress(f"checking {path}"):
@@ -60,7 +60,7 @@ def verify(
 
 def words_of(checked: Checked) -> str:
     """What is proven of a plan that holds."""
-    from planner.report.certificate import certificate_words
+    from planner.report.certainty_words import certificate_words
 
     standing = checked.standing
     if not standing.proven or checked.document["status"] == "infeasible":

@@ -1,10 +1,157 @@
-"""Failures: how much of the wall time a run spends on steps that count. Checkpoints: `checkpoints.py`."""
+"""Failures, checkpoints and scale: how much of the wall time a run spends on steps that count.
+
+Of checkpoints: how large they are, how long they stop a job, what keeping them takes. Of many devices in one run: what
+waiting for each other and sheer size take.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from planner.equations.registry import FloatOrArray, as_float, equation
+
+HOURS_PER_MONTH = 730.0
+
+
+@equation("EQ-CKP-1")
+def checkpoint_bytes(
+    trained_parameters: FloatOrArray,
+    weight_bytes_per_parameter: FloatOrArray = 2,
+    optimizer_bytes_per_parameter: FloatOrArray = 12,
+) -> FloatOrArray:
+    """Size of a checkpoint from which training goes on: weights, master weights and moments, no gradients.
+
+    Parameters
+    ----------
+    trained_parameters
+        Parameters that are trained: all of the model, or those of its adapters.  [count]
+    weight_bytes_per_parameter
+        2 where the 16-bit weights are saved beside the master ones; 4 where shards stay in fp32.  [B]
+    optimizer_bytes_per_parameter
+        Master weight and moments of the state recipe: 12 for mixed-precision Adam, 8 with fp32 shards.  [B]
+
+    Returns
+    -------
+    Bytes of one checkpoint: 14 a parameter for mixed-precision Adam, 12 with fp32 shards.  [B]
+
+    Notes
+    -----
+    Eq. (1):  P (w + o)
+
+    References
+    ----------
+    [1] BigScience, "BigScience 176B Model": 2.3 TB with optimizer states, 329 GB of bf16 weights alone.
+    [2] mlcommons/storage:checkpointing/README.md@53bb3fc, Table 2: 105 GB for Llama 3 8B.
+
+    Examples
+    --------
+    >>> float(checkpoint_bytes(8e9)) / 1e9
+    112.0
+    """
+    return as_float(trained_parameters) * (as_float(weight_bytes_per_parameter) + optimizer_bytes_per_parameter)
+
+
+@equation("EQ-CKP-2")
+def checkpoint_write_s(
+    size_bytes: FloatOrArray, writers: FloatOrArray, bandwidth_bytes_per_s: FloatOrArray
+) -> FloatOrArray:
+    """Time to write a sharded checkpoint, every writer its part at once.
+
+    Parameters
+    ----------
+    size_bytes
+        Size of the whole checkpoint.  [B]
+    writers
+        Hosts that write into storage; devices, when only their copy into host memory stops the job.  [count]
+    bandwidth_bytes_per_s
+        Rate of one writer.  [B/s]
+
+    Returns
+    -------
+    Time delta of one checkpoint.  [s]
+
+    Notes
+    -----
+    Eq. (1):  bytes / (writers bandwidth)
+
+    References
+    ----------
+    [1] Z. Jiang et al., "MegaScale: Scaling Large Language Model Training to More Than 10,000 GPUs," NSDI 2024,
+        sec. 4.4: state is copied to host memory within seconds, then written in the background.
+
+    Examples
+    --------
+    >>> float(checkpoint_write_s(112e9, 16, 2e9))
+    3.5
+    """
+    return as_float(size_bytes) / (as_float(writers) * bandwidth_bytes_per_s)
+
+
+@equation("EQ-CKP-3")
+def checkpoint_storage_bytes(size_bytes: FloatOrArray, kept: FloatOrArray) -> FloatOrArray:
+    """Storage that a run needs at most for its checkpoints: the kept ones and the one being written.
+
+    Parameters
+    ----------
+    size_bytes
+        Size of one checkpoint.  [B]
+    kept
+        Checkpoints that are kept.  [count]
+
+    Returns
+    -------
+    Peak bytes in storage.  [B]
+
+    Notes
+    -----
+    Eq. (1):  (kept + 1) bytes
+
+    References
+    ----------
+    [1] Prime Intellect documentation, "Volume capacity": at its peak a run holds keep_last + 1 checkpoints.
+
+    Examples
+    --------
+    >>> float(checkpoint_storage_bytes(341e9, 2)) / 1e12
+    1.023
+    """
+    return as_float(size_bytes) * (as_float(kept) + 1.0)
+
+
+@equation("EQ-CKP-4")
+def checkpoint_storage_cost(
+    storage_bytes: FloatOrArray, price_per_gigabyte_month: FloatOrArray, hours: FloatOrArray
+) -> FloatOrArray:
+    """What it costs to keep the checkpoints of a run while it lasts.
+
+    Parameters
+    ----------
+    storage_bytes
+        Bytes in storage.  [B]
+    price_per_gigabyte_month
+        Price of 1e9 bytes for a month of 730 h.  [currency/(GB month)]
+    hours
+        Wall time of the run.  [h]
+
+    Returns
+    -------
+    Cost in the currency of the price.  [currency]
+
+    Notes
+    -----
+    Eq. (1):  bytes / 1e9 price hours / 730
+
+    References
+    ----------
+    [1] Amazon S3 pricing page: storage is billed by the GB and month (recalled).
+
+    Examples
+    --------
+    >>> round(float(checkpoint_storage_cost(1e12, 0.023, 1460)), 6)
+    46.0
+    """
+    months = as_float(hours) / HOURS_PER_MONTH
+    return as_float(storage_bytes) / 1e9 * as_float(price_per_gigabyte_month) * months
 
 
 @equation("EQ-REL-1")
@@ -224,3 +371,114 @@ def expected_failures(wall_s: FloatOrArray, mtbf_s: FloatOrArray) -> FloatOrArra
     419
     """
     return as_float(wall_s) / as_float(mtbf_s)
+
+
+@equation("EQ-REL-7")
+def straggler_factor(sigma: FloatOrArray, devices: FloatOrArray) -> FloatOrArray:
+    """Mean of the slowest of many devices over the mean of one: a synchronous step waits for it.
+
+    Parameters
+    ----------
+    sigma
+        Spread of a device's step time, as a share of it; 0.005 to 0.01.  [1]
+    devices
+        Devices N.  [count]
+
+    Returns
+    -------
+    Factor on the step time, at least 1.  [1]
+
+    Notes
+    -----
+    Eq. (1):  1 + sigma sqrt(2 ln N)
+
+    The leading term of the expected largest of N independent normal values: an upper bound of it.
+
+    References
+    ----------
+    [1] H. Cramer, "Mathematical Methods of Statistics," 1946, sec. 28.6.
+
+    Examples
+    --------
+    >>> float(straggler_factor(0.01, 1))
+    1.0
+    >>> round(float(straggler_factor(0.01, 1024)), 4)
+    1.0372
+    """
+    return (1.0 + as_float(sigma) * np.sqrt(2.0 * np.log(np.maximum(as_float(devices), 1.0))))[()]
+
+
+@equation("EQ-REL-11")
+def most_devices(
+    global_batch: FloatOrArray,
+    micro_batch: FloatOrArray,
+    tensor_parallel: FloatOrArray,
+    pipeline_stages: FloatOrArray,
+    context_parallel: FloatOrArray = 1,
+) -> FloatOrArray:
+    """Devices beyond which a fixed global batch leaves ranks without work.
+
+    Parameters
+    ----------
+    global_batch, micro_batch
+        Sequences B of an optimizer step and b of one pass of one rank.  [count]
+    tensor_parallel, pipeline_stages, context_parallel
+        Degrees t, p and c.  [count]
+
+    Returns
+    -------
+    Largest number of devices.  [count]
+
+    Notes
+    -----
+    Eq. (1):  N_max = B t p c / b
+
+    References
+    ----------
+    [1] D. Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters," SC 2021, sec. 3.3
+        (d <= B / b with d = N / (t p)).
+
+    Examples
+    --------
+    >>> float(most_devices(1024, 1, 8, 16))
+    131072.0
+    """
+    share = as_float(tensor_parallel) * pipeline_stages * context_parallel
+    return as_float(global_batch) * share / as_float(micro_batch)
+
+
+@equation("EQ-REL-12")
+def scale_loss_factor(scale_loss: FloatOrArray, hosts: FloatOrArray) -> FloatOrArray:
+    """Wall time of a whole run over that of its steps in a benchmark, before failures: it saturates with the hosts.
+
+    Parameters
+    ----------
+    scale_loss
+        Share of the time that a run over many hosts loses.  [1]
+    hosts
+        Hosts of the run.  [count]
+
+    Returns
+    -------
+    Factor on the time of the steps; 1 on one host, 1 + loss on very many.  [1]
+
+    Notes
+    -----
+    Eq. (1):  1 + loss (hosts - 1) / hosts
+
+    A hierarchical collective sends (hosts - 1) / hosts of a message over the network, however many hosts there are:
+    what the network, slow hosts, evaluation and rollbacks cost a run grows with that share and no further. Failures
+    are not in it: they are counted device by device.
+
+    References
+    ----------
+    [1] J. Austin et al., "How to Scale Your Model," 2025, chapter on GPUs: hierarchical collectives.
+    [2] A. Dubey et al., "The Llama 3 Herd of Models," 2024, table 4: 43 % of the peak on 8,192 H100, 41 % on 16,384.
+
+    Examples
+    --------
+    >>> float(scale_loss_factor(0.2, 1)), float(scale_loss_factor(0.2, 2)), float(scale_loss_factor(0.2, 2000))
+    (1.0, 1.1, 1.1999)
+    """
+    many = np.maximum(as_float(hosts), 1.0)
+    return (1.0 + as_float(scale_loss) * (many - 1.0) / many)[()]

@@ -1,4 +1,7 @@
-"""Load of one replica in the steady state: request rate, time per token, offline runs."""
+"""Load of one replica in the steady state: request rate, time per token, offline runs, and closed loops.
+
+Those are benchmarks with a fixed number of clients, and users who think between requests.
+"""
 
 from __future__ import annotations
 
@@ -161,3 +164,300 @@ def offline_makespan_s(
     count, batch = as_float(requests), as_float(sequences)
     waves = np.where(count > batch, count / batch + 0.5, 1.0)
     return count * as_float(prefill_s) + waves * as_float(output_tokens) * as_float(decode_step_s)
+
+
+@equation("EQ-CLO-1")
+def cycle_s(
+    sequences: FloatOrArray, prompt_s: FloatOrArray, step_s: FloatOrArray, output_tokens: FloatOrArray
+) -> FloatOrArray:
+    """Engine time in which a full batch answers one request each.
+
+    Parameters
+    ----------
+    sequences
+        Requests b in the engine.  [count]
+    prompt_s
+        Engine time P that one prompt takes.  [s]
+    step_s
+        Time D of one decode step at this batch.  [s]
+    output_tokens
+        Tokens O generated for a request.  [tokens]
+
+    Returns
+    -------
+    Time from the arrival of a request to that of its successor, clients answering at once.  [s]
+
+    Notes
+    -----
+    Eq. (1):  E = b P + O D: work is conserved, whatever the order of prompts and steps.
+
+    References
+    ----------
+    [1] J. D. C. Little, "A Proof for the Queuing Formula L = lambda W," Operations Research 9(3), 1961.
+
+    Examples
+    --------
+    >>> float(cycle_s(20, 0.1, 0.02, 500))
+    12.0
+    """
+    return as_float(sequences) * as_float(prompt_s) + as_float(output_tokens) * as_float(step_s)
+
+
+@equation("EQ-CLO-2")
+def burst_wait_s(
+    burst: FloatOrArray, sequences: FloatOrArray, prompt_s: FloatOrArray, together: FloatOrArray = 1
+) -> FloatOrArray:
+    """Wait of a prompt for those that came with it, in a closed loop.
+
+    Parameters
+    ----------
+    burst
+        Share of the clients that send together: 1 where all start at once and stay in step.
+    sequences
+        Clients b.  [count]
+    prompt_s
+        Engine time P that one prompt takes.  [s]
+    together
+        Prompts g that one step takes, at least 1: all of them end with the last.  [count]
+
+    Returns
+    -------
+    Mean wait beside the own prompt's time.  [s]
+
+    Notes
+    -----
+    Eq. (1):  W = burst (b + min(b, g) - 2) P / 2: of prompts that arrive together the mean one waits for half of
+    the others, and for the end of its own step.
+
+    References
+    ----------
+    [1] Mean position in a batch arrival; L. Kleinrock, "Queueing Systems," vol. 1, 1975, sec. 4.5 (recalled).
+
+    Examples
+    --------
+    >>> float(burst_wait_s(1.0, 21, 0.1)), float(burst_wait_s(1.0, 64, 0.1, 8))
+    (1.0, 3.5)
+    """
+    count = np.maximum(as_float(sequences), 1)
+    group = np.minimum(np.maximum(as_float(together), 1), count)
+    return np.asarray(as_float(burst) * (count + group - 2) * as_float(prompt_s) / 2)
+
+
+@equation("EQ-CLO-3")
+def closed_loop_tpot_s(
+    cycle: FloatOrArray, first_token_engine_s: FloatOrArray, step_s: FloatOrArray, output_tokens: FloatOrArray
+) -> FloatOrArray:
+    """Mean time per output token of a closed loop: what the cycle leaves after the first token.
+
+    Parameters
+    ----------
+    cycle
+        Engine time E of a cycle.  [s]
+    first_token_engine_s
+        Part of it before the first token: wait and own prompt.  [s]
+    step_s
+        Time D of one decode step, below which no token comes.  [s]
+    output_tokens
+        Tokens O of a request, at least 2.  [tokens]
+
+    Returns
+    -------
+    Time per output token after the first.  [s]
+
+    Notes
+    -----
+    Eq. (1):  TPOT = max(D, (E - F) / (O - 1))
+
+    References
+    ----------
+    [1] Definition of TPOT as (E2E - TTFT) / (O - 1); vLLM, benchmarks/benchmark_serving.py.
+
+    Examples
+    --------
+    >>> float(closed_loop_tpot_s(12.0, 2.02, 0.019, 500))
+    0.02
+    """
+    after = np.maximum(as_float(output_tokens) - 1, 1)
+    return np.maximum(as_float(step_s), (as_float(cycle) - as_float(first_token_engine_s)) / after)
+
+
+@equation("EQ-CLO-4")
+def prompts_per_step(
+    sequences: FloatOrArray, output_tokens: FloatOrArray, input_tokens: FloatOrArray, step_tokens: FloatOrArray
+) -> FloatOrArray:
+    """Prompts that a busy engine puts into one step, and that so share the step's fixed cost.
+
+    Parameters
+    ----------
+    sequences
+        Requests b in the engine.  [count]
+    output_tokens, input_tokens
+        Tokens O and S of a request.  [tokens]
+    step_tokens
+        Most tokens of one step.  [tokens]
+
+    Returns
+    -------
+    Prompts, at least 1.  [count]
+
+    Notes
+    -----
+    Eq. (1):  g = max(1, min(b / O, T / S)): every step b / O requests end and as many begin.
+
+    References
+    ----------
+    [1] A. Agrawal et al., "Taming Throughput-Latency Tradeoff in LLM Inference with Sarathi-Serve," OSDI 2024, sec. 4.
+
+    Examples
+    --------
+    >>> float(prompts_per_step(2048, 128, 128, 8192)), float(prompts_per_step(64, 512, 1024, 8192))
+    (16.0, 1.0)
+    """
+    ended = as_float(sequences) / np.maximum(as_float(output_tokens), 1)
+    room = as_float(step_tokens) / np.maximum(as_float(input_tokens), 1)
+    return np.maximum(np.minimum(ended, room), 1.0)
+
+
+@equation("EQ-CLO-5")
+def users_of_others(others_per_s: FloatOrArray, response_s: FloatOrArray, think_s: FloatOrArray) -> FloatOrArray:
+    """Users of a closed loop, one of whom sees the others send at a rate.
+
+    Parameters
+    ----------
+    others_per_s
+        Rate y at which the requests of the others come.  [1/s]
+    response_s
+        Mean time R from a request to its last token beside them.  [s]
+    think_s
+        Mean time Z from an answer to the next request of the same user.  [s]
+
+    Returns
+    -------
+    Users n.  [count]
+
+    Notes
+    -----
+    Eq. (1):  n = 1 + y (Z + R): an arrival sees the loop as it is without its own user (arrival theorem), and those
+    n - 1 follow the response-time law, R at one user more standing for theirs.
+
+    References
+    ----------
+    [1] M. Reiser and S. S. Lavenberg, "Mean-Value Analysis of Closed Multichain Queuing Networks," J. ACM 27(2), 1980.
+    [2] P. J. Schweitzer, "Approximate analysis of multiclass closed networks of queues," 1979 (the last clause).
+
+    Examples
+    --------
+    >>> float(users_of_others(0.0, 4.0, 30.0)), float(users_of_others(2.0, 4.0, 30.0))
+    (1.0, 69.0)
+    """
+    return 1 + as_float(others_per_s) * (as_float(think_s) + as_float(response_s))
+
+
+@equation("EQ-CLO-6")
+def interactive_requests_per_s(users: FloatOrArray, response_s: FloatOrArray, think_s: FloatOrArray) -> FloatOrArray:
+    """Rate of the requests of users who each wait for the answer, think, and send the next: response-time law.
+
+    Parameters
+    ----------
+    users
+        Users N, at least 0; a mean where replicas have not all as many.  [count]
+    response_s
+        Mean time R from a request to its last token.  [s]
+    think_s
+        Mean time Z from an answer to the next request of the same user.  [s]
+
+    Returns
+    -------
+    Rate X.  [1/s]
+
+    Notes
+    -----
+    Eq. (1):  X = N / (Z + R): Little's law of the users, over a cycle.
+
+    References
+    ----------
+    [1] J. D. C. Little, "A Proof for the Queuing Formula L = lambda W," Operations Research 9(3), 1961.
+    [2] P. J. Denning and J. P. Buzen, "The Operational Analysis of Queueing Network Models," ACM Computing
+        Surveys 10(3), 1978, sec. 5 (interactive response time formula).
+
+    Examples
+    --------
+    >>> float(interactive_requests_per_s(340, 4.0, 30.0))
+    10.0
+    """
+    return as_float(users) / (as_float(think_s) + as_float(response_s))
+
+
+@equation("EQ-CLO-7")
+def crowd_stiffness(elasticity: FloatOrArray, response_s: FloatOrArray, think_s: FloatOrArray) -> FloatOrArray:
+    """How fast a crowd in a replica dissolves, over how fast it would if each were served alone and others kept coming.
+
+    Parameters
+    ----------
+    elasticity
+        Relative rise of the time per token for a relative rise of the batch e, below 1.
+    response_s
+        Mean time T in the replica.  [s]
+    think_s
+        Mean time Z from an answer to the next request of the same user; infinite = an open loop.  [s]
+
+    Returns
+    -------
+    Ratio by which the variance of the number running is divided.  [1]
+
+    Notes
+    -----
+    Eq. (1):  k = 1 - e + T / Z: the normal curve of the birth-death chain with arrivals (n - m) / Z and departures
+    m / T(m) around its mode has the variance v = x / (mu'(b) - lambda'(b)) = b / k. Without slowing that is the
+    binomial b Z / (Z + T).
+
+    References
+    ----------
+    [1] F. P. Kelly, "Reversibility and Stochastic Networks," 1979, sec. 3.3 (as for EQ-QUE-5).
+
+    Examples
+    --------
+    >>> float(crowd_stiffness(0.25, 4.0, 16.0)), float(crowd_stiffness(0.25, 4.0, float("inf")))
+    (1.0, 0.75)
+    """
+    return 1 - as_float(elasticity) + as_float(response_s) / as_float(think_s)
+
+
+@equation("EQ-CLO-8")
+def relieved_share(line_s: FloatOrArray, load: FloatOrArray, outside_s: FloatOrArray) -> FloatOrArray:
+    """What is left of a wait in line when those who stand in it are missing among those who come.
+
+    Parameters
+    ----------
+    line_s
+        Mean work W0 that waits where the line keeps nobody from coming.  [s]
+    load
+        Share rho of the time that the server works, below 1.
+    outside_s
+        Mean time T of a cycle outside the line.  [s]
+
+    Returns
+    -------
+    Wait over W0, at most 1.  [1]
+
+    Notes
+    -----
+    Eq. (1):  f = (sqrt(1 + 4 a) - 1) / (2 a),  a = W0 / ((1 - rho) T)
+
+    With work V waiting, V / P users stand in line instead of being among the x T outside, so that work comes at
+    rho - (V - W) / T. The mean square of V is steady: E[V (1 - rho(V))] = (1 - rho) W0; for V spread like an
+    exponential that is W + W^2 / ((1 - rho) T) = W0. The line is then a normal cut at 0, whose percentiles lie about
+    sqrt(f) as far above its mean, in means, as those of an exponential.
+
+    References
+    ----------
+    [1] L. Kleinrock, "Queueing Systems," vol. 2, 1976, sec. 2.7 (diffusion of unfinished work); the closed form is the
+        planner's own.
+
+    Examples
+    --------
+    >>> float(relieved_share(1.0, 0.5, 1.0)), round(float(relieved_share(1.0, 0.5, 1e9)), 6)
+    (0.5, 1.0)
+    """
+    pull = as_float(line_s) / (np.maximum(1 - as_float(load), 1e-12) * as_float(outside_s))
+    return np.asarray(2 / (1 + np.sqrt(1 + 4 * np.maximum(pull, 0.0))))

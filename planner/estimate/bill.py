@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Offer, Provenance
-from planner.equations.billing import billed_s
+from planner.equations.machine_costs import billed_s
 from planner.estimate.market import METERED
 from planner.scenario.schema import Hardware
 from planner.units import format_duration

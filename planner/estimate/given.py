@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from planner.architecture.model import size_only
-from planner.catalog.given import Given
+from planner.catalog.offers import Given
 from planner.scenario.schema import Scenario
 
 NO_MODEL = size_only(name="any (rates given)", family="given", source="")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.architecture.model import Architecture, LayerGroup
 from planner.carriers import dataclass
 from planner.equations import activations as act
+from planner.equations import kinds_of_attention as lin
 from planner.equations import layer_parts as part
-from planner.equations import linear_attention as lin
 from planner.equations import parameters as par
 from planner.estimate.memory_stack import MemoryStack
 

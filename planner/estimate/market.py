@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from planner.carriers import dataclass
-from planner.catalog.given import GIVEN, Given, with_given
 from planner.catalog.model import Catalog, Device, Offer, Provenance
 from planner.catalog.names import find_shape
+from planner.catalog.offers import GIVEN, Given, with_given
 from planner.catalog.pricing import OfferPattern, discounted
 from planner.errors import InputError
 from planner.estimate.given import given_offers

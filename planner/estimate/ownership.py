@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from planner.carriers import dataclass
-from planner.equations.ownership import capital_per_hour, power_per_hour
-from planner.scenario.owned import Owned
+from planner.equations.machine_costs import capital_per_hour, power_per_hour
+from planner.scenario.hardware_keys import Owned
 
 _DIGITS = 14  # of a float that reach money: the last bits do not
 

@@ -29,9 +29,9 @@ from planner.estimate.resolve_run import run_spec
 from planner.estimate.serving import ServingPeaks, serving_peaks
 from planner.estimate.training import training_time
 from planner.estimate.training_spec import TrainingSpec
-from planner.scenario.layout_pin import TRAINING_SIZES
-from planner.scenario.owned import Owned
+from planner.scenario.hardware_keys import Owned
 from planner.scenario.schema import DEFAULT_ESTIMATOR, Spot, TrainingJob
+from planner.scenario.workload_parts import TRAINING_SIZES
 
 DEFAULT_SEQUENCE_LENGTH = 4096
 MOST_BATCH_TOKENS = 4e6  # of a step where the scenario does not say: of Llama 2 in every size, arXiv:2307.09288

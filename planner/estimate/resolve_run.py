@@ -14,7 +14,7 @@ DEFAULT_CHECKPOINT_BANDWIDTH_BYTES_PER_S = 2e9  # of one host into a shared file
 DEFAULT_RESTART_S = 600.0  # noticing the failure included
 DEFAULT_STRAGGLER_SIGMA = 0.005  # low end of 0.5 to 1 %
 # Of the time, on many hosts: what published whole runs took beyond the model's steps, failures and checkpoints. Fitted
-# to the nearest hundredth by planner/validate/totals_fit.py, a publisher weighing one; 0.17 to 0.30 without any one.
+# to the nearest hundredth by planner/validate/totals.py, a publisher weighing one; 0.17 to 0.30 without any one.
 DEFAULT_SCALE_LOSS = 0.26
 DEFAULT_CHECKPOINTS_KEPT = 2
 HOST_COPY_BYTES_PER_S = 10e9  # of one device into host memory: a third of a PCIe 4 link, pinned memory shared

@@ -23,7 +23,7 @@ from planner.estimate.serving_formats import ServingPeaks
 from planner.estimate.serving_step import Speculation
 from planner.scenario.schema import ServingFleet
 from planner.traffic import Traffic
-from planner.traffic.levels import LoadLevels, load_levels
+from planner.traffic.model import LoadLevels, load_levels
 
 Values = NDArray[np.float64]
 MICRO = 1_000_000

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
-from planner.equations import checkpoints as ckp
 from planner.equations import reliability as rel
-from planner.equations import scale
 from planner.equations.parameters import lora_layer_parameters
 from planner.equations.preemption import preempted_mean_s, preempted_quantile
 from planner.equations.recipes import state_recipe
@@ -55,7 +53,7 @@ def checkpoint_bytes_of(arch: Architecture, spec: TrainingSpec) -> float:
     """Bytes of one checkpoint of a job: what is trained, its master weights and moments.  [B]"""
     recipe = state_recipe(spec.optimizer, spec.precision, spec.framework)
     kept = min(recipe.optimizer, _MASTER_AND_MOMENTS_BYTES)  # some recipes count fp32 gradients among these states
-    return float(ckp.checkpoint_bytes(trained_parameters(arch, spec), recipe.weight, kept))
+    return float(rel.checkpoint_bytes(trained_parameters(arch, spec), recipe.weight, kept))
 
 
 def trained_parameters(arch: Architecture, spec: TrainingSpec) -> float:
@@ -88,8 +86,8 @@ def run_figures(busy_s: Any, devices: Any, checkpoint_bytes: Any, run: RunSpec) 
         How the job fails, saves and restarts.
     """
     n = np.asarray(devices, dtype=np.float64)
-    scaled = np.asarray(busy_s, dtype=np.float64) * scale.scale_loss_factor(run.scale_loss, _hosts(n, run))
-    useful = scaled * scale.straggler_factor(run.straggler_sigma, n)
+    scaled = np.asarray(busy_s, dtype=np.float64) * rel.scale_loss_factor(run.scale_loss, _hosts(n, run))
+    useful = scaled * rel.straggler_factor(run.straggler_sigma, n)
     delta, written = _checkpoint_times(n, checkpoint_bytes, run)
     fails = n / run.mtbf_per_device_s
     shapes = np.ceil(n / run.devices_per_shape) if run.spot_shapes is None else run.spot_shapes
@@ -243,10 +241,10 @@ def _hosts(n: Values, run: RunSpec) -> Values:
 
 def _checkpoint_times(n: Values, size_bytes: Any, run: RunSpec) -> tuple[Values, Values]:
     """Time that a checkpoint stops the job, and least time between two of them."""
-    written = np.asarray(ckp.checkpoint_write_s(size_bytes, _hosts(n, run), run.checkpoint_bandwidth_bytes_per_s))
+    written = np.asarray(rel.checkpoint_write_s(size_bytes, _hosts(n, run), run.checkpoint_bandwidth_bytes_per_s))
     if not run.asynchronous_checkpoint:
         return written, np.zeros(np.shape(written))
-    copied = np.asarray(ckp.checkpoint_write_s(size_bytes, n, run.host_copy_bytes_per_s))
+    copied = np.asarray(rel.checkpoint_write_s(size_bytes, n, run.host_copy_bytes_per_s))
     return np.minimum(copied, written), written
 
 

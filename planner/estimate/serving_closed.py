@@ -5,14 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from planner.carriers import dataclass
-from planner.equations.closed_loop import burst_wait_s, closed_loop_tpot_s, cycle_s, prompts_per_step
 from planner.equations.kv_cache import mean_resident_tokens
 from planner.equations.pipeline import bubble_fraction, idle_stage_factor
 from planner.equations.queueing import prefill_queue_wait_s, staffed_batch, tail_wait_s
 from planner.equations.registry import FloatOrArray, as_float
 from planner.equations.serving_load import (
+    burst_wait_s,
+    closed_loop_tpot_s,
+    cycle_s,
     loaded_time_per_output_token_s,
     offline_makespan_s,
+    prompts_per_step,
     steady_state_requests_per_s,
 )
 from planner.estimate.serving_step import Replica

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
-from planner.equations.cache_transfer import cache_transfer_s, transfers_per_s
 from planner.equations.registry import FloatOrArray, as_float
+from planner.equations.replicas import cache_transfer_s, transfers_per_s
 from planner.estimate.machine import Machine
 from planner.estimate.recall import Recall, figures_of
 from planner.estimate.resolve_serving import Requests, RowLimits, with_fallbacks

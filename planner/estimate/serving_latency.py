@@ -14,15 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.carriers import dataclass
-from planner.equations.closed_loop import (
+from planner.equations.queueing import (
+    gamma_percentile,
+    mixed_step_s,
+    others_in_window,
+    running_variance,
+    slot_wait_probability,
+    wait_percentile_s,
+)
+from planner.equations.registry import as_float
+from planner.equations.serving_load import (
     crowd_stiffness,
     interactive_requests_per_s,
     relieved_share,
     users_of_others,
 )
-from planner.equations.percentiles import gamma_percentile, wait_percentile_s
-from planner.equations.queueing import mixed_step_s, others_in_window, running_variance, slot_wait_probability
-from planner.equations.registry import as_float
 from planner.equations.serving_memory import whole_above
 from planner.estimate.serving_levels import LEVELS, SCORE, Level, excess, late_s
 from planner.estimate.serving_requests import KEYS, RequestShape

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.equations.closed_loop import interactive_requests_per_s
 from planner.equations.registry import FloatOrArray, as_float
+from planner.equations.serving_load import interactive_requests_per_s
 from planner.estimate.serving_latency import Demand, Point
 from planner.estimate.serving_levels import SHARE
 from planner.estimate.serving_mix import MixedPoint, demand_of, kind_of, late_shares

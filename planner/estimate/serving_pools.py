@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.carriers import dataclass
-from planner.equations.percentiles import wait_percentile_s
-from planner.equations.queueing import arrival_wait_factor, prefill_queue_wait_s
+from planner.equations.queueing import arrival_wait_factor, prefill_queue_wait_s, wait_percentile_s
 from planner.equations.registry import FloatOrArray, as_float
 from planner.estimate.serving_latency import Demand, Point
 from planner.estimate.serving_levels import LEVELS, SHARE, excess, late_s

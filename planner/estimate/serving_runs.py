@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.carriers import dataclass
-from planner.equations.closed_loop import prompts_per_step
 from planner.equations.kv_cache import mean_resident_tokens
 from planner.equations.lengths import largest_score, lognormal_length
 from planner.equations.queueing import prefill_queue_wait_s
 from planner.equations.registry import FloatOrArray, as_float
-from planner.equations.serving_load import front_end_s, offline_makespan_s
+from planner.equations.serving_load import front_end_s, offline_makespan_s, prompts_per_step
 from planner.estimate.serving_closed import STEP_TOKENS
 from planner.estimate.serving_step import Replica
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.carriers import dataclass
-from planner.equations.percentiles import normal_share_below
+from planner.equations.queueing import normal_share_below
 
 Values = NDArray[np.float64]
 Complex = NDArray[Any]  # of complex numbers

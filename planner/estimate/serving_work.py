@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.architecture.model import Architecture, LayerGroup
-from planner.architecture.work import linear_context_tokens, state_bytes
+from planner.architecture.model import Architecture, LayerGroup, linear_context_tokens, state_bytes
 from planner.carriers import dataclass
+from planner.equations.kinds_of_attention import index_cache_bytes_per_token
 from planner.equations.kv_cache import kv_cache_bytes_per_token, kv_share_of_rank, latent_cache_bytes_per_token
 from planner.equations.registry import FloatOrArray, as_float
 from planner.equations.serving import attention_flop_per_context_token, layer_kernel_units
-from planner.equations.sparse_attention import index_cache_bytes_per_token
 from planner.estimate.serving_formats import CACHE_BYTES, stored_bytes
 
 

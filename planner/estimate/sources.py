@@ -8,8 +8,6 @@ from typing import Any
 from planner.equations import (
     activations,
     bands,
-    checkpoints,
-    closed_loop,
     communication,
     kv_cache,
     layer_parts,
@@ -20,7 +18,6 @@ from planner.equations import (
     reliability,
     replicas,
     rules,
-    scale,
     serving,
     serving_load,
     serving_memory,
@@ -88,9 +85,9 @@ MIXED_BOUNDS = tuple(
     )
 )
 RUN_TIME: Mapping[str, str] = {
-    "scale_loss": _id(scale.scale_loss_factor),
-    "stragglers": _id(scale.straggler_factor),
-    "checkpoints": _id(checkpoints.checkpoint_write_s),
+    "scale_loss": _id(reliability.scale_loss_factor),
+    "stragglers": _id(reliability.straggler_factor),
+    "checkpoints": _id(reliability.checkpoint_write_s),
     "lost_work": _id(reliability.best_interval_s),
     "restarts": _id(reliability.inverse_goodput),
 }
@@ -137,10 +134,10 @@ def training_equations(tier: str, *, mixed: bool = False) -> list[str]:
 
 
 USERS: Mapping[str, str] = {
-    "others": _id(closed_loop.users_of_others),
-    "rate": _id(closed_loop.interactive_requests_per_s),
-    "crowd": _id(closed_loop.crowd_stiffness),
-    "line": _id(closed_loop.relieved_share),
+    "others": _id(serving_load.users_of_others),
+    "rate": _id(serving_load.interactive_requests_per_s),
+    "crowd": _id(serving_load.crowd_stiffness),
+    "line": _id(serving_load.relieved_share),
 }
 
 

@@ -21,8 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.architecture.model import Architecture
-from planner.architecture.work import core_forward_flop_per_token
+from planner.architecture.model import Architecture, core_forward_flop_per_token
 from planner.carriers import dataclass
 from planner.equations import communication as com
 from planner.equations import flops, pipeline, rules

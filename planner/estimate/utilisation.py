@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from planner.architecture.model import Architecture
-from planner.architecture.work import training_flop_per_token
+from planner.architecture.model import Architecture, training_flop_per_token
 from planner.equations.flops import model_flop_utilisation
 from planner.estimate.training_spec import TrainingSpec
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.architecture.model import Architecture, LayerGroup
-from planner.architecture.work import linear_context_tokens
+from planner.architecture.model import Architecture, LayerGroup, linear_context_tokens
 from planner.carriers import dataclass
 
 

@@ -6,8 +6,8 @@ target has no words for is refused with the reason rather than left out.
 
 from __future__ import annotations
 
+from planner.export.from_plan import launches_of
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch
-from planner.export.read import launches_of
 from planner.export.registry import FORMATS, Export, Format, Refusal, export, launching, suggested
 
 __all__ = [

@@ -10,16 +10,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from planner.estimate.software import OLD_FAMILIES, UNMASTERED
-from planner.export import quoting
-from planner.export.header import Blank, Target, commented, header_lines
+from planner.export import file_text
+from planner.export.file_text import Blank, Target, commented, header_lines
 from planner.export.launch import ExportFile, Launch, TrainingLaunch
-from planner.export.trainer import Command, run_folder, script, written_first
-from planner.export.training import (
+from planner.export.trainer import (
+    Command,
     checkpoint_notes,
     demand_launchable,
     kept_checkpoints,
+    run_folder,
+    script,
     steps_between_checkpoints,
     training_notes,
+    written_first,
 )
 from planner.export.trl import MODEL, OPTIMIZERS, zero
 
@@ -54,9 +57,9 @@ def files(launch: Launch) -> list[ExportFile]:
     demand_launchable(launch, "axolotl")
     name, notes = f"{launch.stem}.axolotl.yaml", tuple(_notes(launch))
     head = commented(header_lines(launch, TARGET, (), [f"start it with {launch.stem}.axolotl.sh", *notes]))
-    command = _command(launch, f'"$(dirname "$0")"/{quoting.shell(name)}', (), notes)
+    command = _command(launch, f'"$(dirname "$0")"/{file_text.shell(name)}', (), notes)
     return [
-        ExportFile(name=name, text=head + quoting.yaml(configuration(launch))),
+        ExportFile(name=name, text=head + file_text.yaml(configuration(launch))),
         ExportFile(name=f"{launch.stem}.axolotl.sh", text=script(launch, command)),
     ]
 
@@ -70,7 +73,7 @@ def axolotl_command(launch: TrainingLaunch) -> Command:
         Axolotl does not run it.
     """
     demand_launchable(launch, "axolotl")
-    written = written_first(quoting.yaml(configuration(launch)), ".yaml")
+    written = written_first(file_text.yaml(configuration(launch)), ".yaml")
     return _command(launch, '"$CONFIGURATION"', written, tuple(_notes(launch)))
 
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from planner.export import quoting
-from planner.export.header import Blank, Target, header_lines
+from planner.export import file_text
+from planner.export.file_text import Blank, Target, header_lines
 from planner.export.launch import ExportFile, Launch, TrainingLaunch
-from planner.export.trainer import Command, run_folder, script, written_first
-from planner.export.training import checkpoint_notes, demand_launchable, steps_between_checkpoints, training_notes
+from planner.export.trainer import (
+    Command,
+    checkpoint_notes,
+    demand_launchable,
+    run_folder,
+    script,
+    steps_between_checkpoints,
+    training_notes,
+    written_first,
+)
 
 TARGET = Target(
     name="DeepSpeed",
@@ -48,9 +56,9 @@ def files(launch: Launch) -> list[ExportFile]:
     # JSON has no comments; DeepSpeed reads the keys that it knows and leaves others alone
     said = header_lines(launch, TARGET, (), [f"start it with {starter}", *notes])
     return [
-        ExportFile(name=name, text=quoting.json({"_comment": said, **config})),
+        ExportFile(name=name, text=file_text.json({"_comment": said, **config})),
         ExportFile(
-            name=starter, text=script(launch, _command(launch, f'"$(dirname "$0")"/{quoting.shell(name)}', (), notes))
+            name=starter, text=script(launch, _command(launch, f'"$(dirname "$0")"/{file_text.shell(name)}', (), notes))
         ),
     ]
 
@@ -63,7 +71,7 @@ def deepspeed_command(launch: TrainingLaunch) -> Command:
     NotExpressible
         DeepSpeed needs code of one's own for the layout, or has no setting for it.
     """
-    written = written_first(quoting.json(engine_config(launch)), ".json")
+    written = written_first(file_text.json(engine_config(launch)), ".json")
     return _command(launch, '"$CONFIGURATION"', written, tuple(_notes(launch)))
 
 

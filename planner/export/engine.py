@@ -13,10 +13,10 @@ from planner.architecture.model import is_text_part
 from planner.estimate.engines import cut_block, engine_rules, in_blocks
 from planner.estimate.kernels import LEAST_CAPABILITY, OLD_CAPABILITY, left_behind
 from planner.estimate.resolve_serving import LONGEST_SPREADS
-from planner.export.header import Target
+from planner.export.file_text import Target
 from planner.export.launch import NotExpressible, ServingLaunch
-from planner.scenario.lengths import Lengths
-from planner.traffic.trace import LONGEST
+from planner.scenario.workload_parts import Lengths
+from planner.traffic.request_trace import LONGEST
 
 UNKNOWN_SPREAD = 4  # a request may be so many times as long as a mean that is given without a spread
 BLOCK = 16  # tokens of a page of the cache: limits are whole pages

@@ -1,6 +1,7 @@
 """Kubernetes manifests of one allocation: a Deployment or LeaderWorkerSet of replicas, or Jobs of training.
 
-Objects of a fleet's allocation: pods of replicas, the service in front, the budget of what may be missing.
+Objects of a fleet's allocation: pods of replicas, the service in front, the budget of what may be missing. Of training:
+one Indexed Job a run, and the names by which its pods find the first.
 """
 
 from __future__ import annotations
@@ -9,17 +10,106 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.estimate.kernels import TPU_HOST_CHIPS
-from planner.export import engine, quoting
-from planner.export.command import Expand
-from planner.export.header import Blank, Target, commented, header_lines
-from planner.export.kubernetes_job import IMAGE, job_notes, job_objects
-from planner.export.kubernetes_nodes import fabric_notes, node_notes
-from planner.export.kubernetes_pods import TOKEN_NOTE, Manifest, container, metadata, pod, probes, settings_notes
+from planner.export import engine, file_text
+from planner.export.chosen_program import planned_server, training_command
+from planner.export.file_text import Blank, Expand, Target, commented, header_lines
+from planner.export.kubernetes_pods import (
+    TOKEN_NOTE,
+    Manifest,
+    container,
+    fabric_notes,
+    metadata,
+    node_notes,
+    pod,
+    probes,
+    settings_notes,
+)
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch
-from planner.export.planned_engine import planned_server
-from planner.export.routing import routing_files
-from planner.export.server import PORT, Meeting, Server, serving, start_s
-from planner.export.trainers import training_command
+from planner.export.serving_command import PORT, Meeting, Server, routing_files, serving, start_s
+from planner.export.trainer import RENDEZVOUS_PORT, Command, command_lines
+
+IMAGE = Blank(name="TRAINER_IMAGE", meaning="the container image, which holds the trainer and PyTorch")
+RETRIES_PER_NODE = 3  # a lost node ends the pods of all others too, and each pod that ends counts
+
+
+def job_objects(launch: TrainingLaunch, command: Command) -> list[Manifest]:
+    """A Job for each identical run, with a headless Service where its pods must find one another."""
+    found: list[Manifest] = []
+    for run in range(1, launch.jobs + 1):
+        name = _name(launch, run)
+        if launch.nodes_per_job > 1:
+            found.append(_meeting_point(name, _run_labels(launch, run)))
+        found.append(_job(launch, command, run))
+    return found
+
+
+def job_notes(launch: TrainingLaunch, command: Command) -> list[str]:
+    """What the manifests need around them."""
+    trainer = f"{command.target.name} {command.target.version}"
+    notes = [f"apply it with: kubectl apply -f {launch.stem}.k8s.yaml"]
+    notes += settings_notes(launch.stem, command.blanks)
+    notes.append(f"put an image with {trainer} in place of {IMAGE.name}")
+    notes.append("give the pods a volume that all of them see for data and checkpoints: the mounts here are empty")
+    notes.append(TOKEN_NOTE)
+    if launch.nodes_per_job > 1:
+        notes.append("all pods of a run must start together: queue it with Kueue, Volcano or another gang scheduler")
+    notes += fabric_notes(launch.machine, launch.nodes_per_job)
+    return notes
+
+
+def _name(launch: TrainingLaunch, run: int) -> str:
+    name = file_text.object_name(launch.stem)
+    return f"{name}-run-{run}" if launch.jobs > 1 else name
+
+
+def _run_labels(launch: TrainingLaunch, run: int) -> dict[str, str]:
+    return {
+        "app.kubernetes.io/name": _name(launch, run),
+        "app.kubernetes.io/part-of": file_text.object_name(launch.workload),
+    }
+
+
+def _meeting_point(name: str, labels: dict[str, str]) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(name, labels),
+        "spec": {
+            "clusterIP": "None",
+            "selector": labels,
+            "publishNotReadyAddresses": True,
+            "ports": [{"name": "rendezvous", "port": RENDEZVOUS_PORT, "targetPort": RENDEZVOUS_PORT}],
+        },
+    }
+
+
+def _job(launch: TrainingLaunch, command: Command, run: int) -> Manifest:
+    name, nodes = _name(launch, run), launch.nodes_per_job
+    lines = ["set -euo pipefail", *_place(launch, run), *command_lines(launch, command)]
+    one = container("trainer", IMAGE.name, lines, command.blanks, stem=launch.stem, token=True)
+    spec = pod(launch.machine, one, devices=launch.machine.devices_per_node, restart="Never")
+    if nodes > 1:
+        spec["subdomain"] = name
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata(name, _run_labels(launch, run)),
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": nodes,
+            "parallelism": nodes,
+            "backoffLimit": RETRIES_PER_NODE * nodes,
+            "template": {"metadata": {"labels": _run_labels(launch, run)}, "spec": spec},
+        },
+    }
+
+
+def _place(launch: TrainingLaunch, run: int) -> list[str]:
+    """The address of the run's first pod, and which of the identical runs it is."""
+    name = _name(launch, run)
+    address = [f"export MASTER_ADDR={name}-0.{name}"] if launch.nodes_per_job > 1 else []
+    return [*address, *([f"export RUN={run}"] if launch.jobs > 1 else [])]
+
 
 MEETING = Meeting(rank=Expand('"$LWS_WORKER_INDEX"'), head=Expand('"$LWS_LEADER_ADDRESS"'))
 SERVER_IMAGE = Blank(name="SERVER_IMAGE", meaning="the container image, which holds the engine")
@@ -34,7 +124,7 @@ def server_of(launch: ServingLaunch) -> Server:
 
 def fleet_objects(launch: ServingLaunch, server: Server) -> list[Manifest]:
     """Replicas, service, and where they apply the autoscaler and the disruption budget."""
-    name, labels = quoting.object_name(launch.stem), _labels(launch)
+    name, labels = file_text.object_name(launch.stem), _labels(launch)
     spans = launch.nodes_per_replica > 1
     replicas = _group_set(launch, server) if spans else _deployment(launch, server)
     found = [replicas, _service(name, {**labels, **(LEADER if spans else {})})]
@@ -84,8 +174,8 @@ def pods_of(launch: ServingLaunch) -> tuple[int, int]:
 
 def _labels(launch: ServingLaunch) -> dict[str, str]:
     return {
-        "app.kubernetes.io/name": quoting.object_name(launch.stem),
-        "app.kubernetes.io/part-of": quoting.object_name(launch.workload),
+        "app.kubernetes.io/name": file_text.object_name(launch.stem),
+        "app.kubernetes.io/part-of": file_text.object_name(launch.workload),
     }
 
 
@@ -105,7 +195,7 @@ def _template(launch: ServingLaunch, server: Server, *, leader: bool) -> Manifes
 
 
 def _deployment(launch: ServingLaunch, server: Server) -> Manifest:
-    name, labels = quoting.object_name(launch.stem), _labels(launch)
+    name, labels = file_text.object_name(launch.stem), _labels(launch)
     count, _ = pods_of(launch)
     rolling = {"maxSurge": 0, "maxUnavailable": max(launch.fleet.spare_replicas, 1)}  # no devices are idle to surge on
     return {
@@ -126,7 +216,7 @@ def _group_set(launch: ServingLaunch, server: Server) -> Manifest:
     return {
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",
-        "metadata": metadata(quoting.object_name(launch.stem), _labels(launch)),
+        "metadata": metadata(file_text.object_name(launch.stem), _labels(launch)),
         "spec": {
             "replicas": count,
             "leaderWorkerTemplate": {
@@ -150,7 +240,7 @@ def _service(name: str, chosen: dict[str, str]) -> Manifest:
 
 
 def _autoscaler(launch: ServingLaunch, replicas: Manifest, metric: str) -> Manifest:
-    name, most = quoting.object_name(launch.stem), replicas["spec"]["replicas"]
+    name, most = file_text.object_name(launch.stem), replicas["spec"]["replicas"]
     running = int((engine.sequences(launch) or 1) * launch.fleet.target_load)
     target: Manifest = {"type": "AverageValue", "averageValue": str(max(running, 1))}
     return {
@@ -168,12 +258,12 @@ def _autoscaler(launch: ServingLaunch, replicas: Manifest, metric: str) -> Manif
 
 def _budget(launch: ServingLaunch) -> Manifest:
     """What drains and upgrades may take from the whole fleet: its spares. Each allocation's file holds the same."""
-    whole = {"app.kubernetes.io/part-of": quoting.object_name(launch.workload)}
+    whole = {"app.kubernetes.io/part-of": file_text.object_name(launch.workload)}
     answering = {**whole, "app.kubernetes.io/component": "server"}
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": metadata(f"{quoting.object_name(launch.workload)}-spares", whole),
+        "metadata": metadata(f"{file_text.object_name(launch.workload)}-spares", whole),
         "spec": {"maxUnavailable": launch.fleet.spare_replicas, "selector": {"matchLabels": answering}},
     }
 
@@ -219,4 +309,4 @@ def files(launch: Launch) -> list[ExportFile]:
 def _written(launch: Launch, objects: Sequence[Manifest], blanks: Sequence[Blank], notes: Sequence[str]) -> str:
     """Head and documents of one file."""
     head = commented(header_lines(launch, KUBERNETES, blanks, notes))
-    return head + "---\n".join(quoting.yaml(document) for document in objects)
+    return head + "---\n".join(file_text.yaml(document) for document in objects)

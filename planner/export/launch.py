@@ -6,18 +6,134 @@
 
 Nothing here is computed anew: sizes come from the model's own config, the rest from the plan. A format module takes
 one launch and returns `ExportFile`s, or raises `NotExpressible` with the reason and with what to use instead.
+
+A document may have been edited since: its cells are counts and numbers, or ValueError. Rows on shared nodes are a
+launch for each node, with the devices of it that its replicas take, or for each job: the largest have the first
+devices, so that every replica or job begins at a multiple of its own size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.estimate.engines import Limits
-from planner.export.shared import OnNode
+from planner.plan.parts import rows_of
 from planner.scenario.schema import ServingFleet, TrainingJob
+
+if TYPE_CHECKING:
+    from planner.plan.model.fleet import ServingAllocation
+    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.rows import TrainingAllocation
+
+
+MOST = 1e18  # above every count, size and time of a plan; a value beyond is a slip of an editor
+
+
+def whole(value: float) -> int:
+    """A count, which is a whole number of at least 1.
+
+    Examples
+    --------
+    >>> whole(8.0)
+    8
+    """
+    if not 1 <= value <= MOST or value != int(value):
+        raise ValueError(f"{value!r} is not a count")
+    return int(value)
+
+
+def real(value: float) -> float:
+    """A finite number of at least 0.
+
+    Examples
+    --------
+    >>> real(2)
+    2.0
+    """
+    if not 0 <= value <= MOST:
+        raise ValueError(f"{value!r} is not a number of at least 0")
+    return float(value)
+
+
+def date(value: str | None) -> str | None:
+    """An ISO date, with a time or without; None stays None."""
+    if value is None:
+        return None
+    datetime.fromisoformat(value)
+    return value
+
+
+def above_zero(value: float) -> float:
+    """A finite number above 0."""
+    if not real(value):
+        raise ValueError("0 where something is needed")
+    return float(value)
+
+
+def if_any(value: float | None) -> float | None:
+    """A number above 0; None where there is none, or it never ends."""
+    return None if value is None or value == math.inf else (real(value) or None)
+
+
+Place = tuple[str, int]  # workload, and number of the row among its allocations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnNode:
+    """Which devices of which shared node replicas take, or a job."""
+
+    node: int  # number among those of its offer, from 0
+    nodes: int  # that are shared there
+    devices: tuple[int, ...]  # by number, from 0
+    others: tuple[str, ...]  # workloads on the same node
+
+
+def devices_on_nodes(document: PlanDocument) -> dict[Place, tuple[OnNode, ...]]:
+    """Of each row on shared nodes where it stands, node by node; rows on nodes of their own are left out."""
+    counts = {one["offer"]: whole(one["count"]) for one in document.get("shared_nodes", [])}
+    there: dict[tuple[str, int], list[tuple[int, int, Place]]] = {}  # by node: devices of a replica, replicas, whose
+    for workload in document["workloads"]:
+        for number, row in enumerate(rows_of(workload)):
+            if "shared" not in row:
+                continue
+            size = whole(row["devices_per_replica"] if "replicas" in row else row["devices_per_shape"])
+            for one in row["shared"]:
+                tenant = (size, whole(one["replicas"]), (workload["name"], number))
+                there.setdefault((row["offer"], one["node"]), []).append(tenant)
+    found: dict[Place, tuple[OnNode, ...]] = {}
+    for (offer, node), tenants in sorted(there.items()):
+        first = 0
+        for size, replicas, place in sorted(tenants, key=lambda tenant: -tenant[0]):
+            taken = tuple(range(first, first + size * replicas))
+            first += size * replicas
+            others = tuple(dict.fromkeys(name for _, _, (name, _) in tenants if name != place[0]))
+            on = OnNode(node=node, nodes=counts.get(offer, 0), devices=taken, others=others)
+            found[place] = (*found.get(place, ()), on)
+    return found
+
+
+def by_node(row: ServingAllocation) -> Iterator[ServingAllocation]:
+    """A row on shared nodes as one row for each of them; spare replicas are on the last ones."""
+    needed = row["replicas_needed"]
+    for one in row["shared"]:
+        here, part = one["replicas"], one["replicas"] / row["replicas"]
+        mine = min(here, needed)
+        needed -= mine
+        yield {
+            **row,
+            "count": 1,
+            "devices": here * row["devices_per_replica"],
+            "replicas": here,
+            "replicas_needed": mine,
+            "planned_requests_per_s": row["planned_requests_per_s"] * part,
+            "routed_requests_per_s": [rate * part for rate in row["routed_requests_per_s"]],
+        }
 
 
 class NotExpressible(Exception):
@@ -297,3 +413,11 @@ class ServingLaunch(Launch):
     def nodes_per_replica(self) -> int:
         """Shapes of one replica; 1 when several replicas share a shape."""
         return -(-self.devices_per_replica // self.machine.devices_per_node)
+
+
+def by_job(row: TrainingAllocation, nodes: Sequence[OnNode]) -> Iterator[tuple[TrainingAllocation, OnNode]]:
+    """A row of jobs on shared nodes as one row for each job, with its devices."""
+    size = whole(row["devices_per_shape"])
+    for on in nodes:
+        for first in range(0, len(on.devices), size):
+            yield {**row, "jobs": 1, "count": 1, "devices": size}, replace(on, devices=on.devices[first : first + size])

@@ -13,12 +13,16 @@ from planner.equations.serving_memory import LOCAL_STEP_TOKENS
 from planner.estimate.engines import ENGINES, no_split, runs_on
 from planner.estimate.serving_step import sequence_cache_bytes
 from planner.export import engine
-from planner.export.command import Argument, Expand, command_line
-from planner.export.header import Blank, Target, commented, demand, header_lines
+from planner.export.file_text import Argument, Blank, Expand, Target, command_line, commented, demand, header_lines
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
-from planner.export.routing import routing_files
-from planner.export.server import port_of, replicas_together, served_name
-from planner.export.server_script import each_replica, how_often
+from planner.export.serving_command import (
+    each_replica,
+    how_often,
+    port_of,
+    replicas_together,
+    routing_files,
+    served_name,
+)
 
 LLAMACPP = Target(
     name="llama.cpp", version="commit 00dc805", read="2026-11-23",

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.estimate.software_models import maxtext_model
-from planner.export.header import Blank, Target
+from planner.export.file_text import Blank, Target, shell
 from planner.export.launch import ExportFile, Launch, TrainingLaunch, TrainingLayout
-from planner.export.quoting import shell
-from planner.export.trainer import Command, run_folder, script
-from planner.export.training import (
+from planner.export.trainer import (
+    Command,
     demand_launchable,
     kept_checkpoints,
+    run_folder,
     saves_behind,
+    script,
     steps_between_checkpoints,
     training_notes,
 )

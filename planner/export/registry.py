@@ -1,4 +1,4 @@
-"""The formats: one module each under `planner.export`, with one function `files(launch) -> list[ExportFile]`.
+"""The formats: a module under `planner.export` writes each, by its function `files(launch) -> list[ExportFile]`.
 
 A module is imported when its format is asked for. To add a format, write the module and a row here.
 """
@@ -31,7 +31,7 @@ FORMATS = {
     entry.name: entry
     for entry in (
         Format(
-            name="torchrun", module="torchrun", kinds=("training",), title="torchrun script with Megatron-LM arguments"
+            name="torchrun", module="megatron", kinds=("training",), title="torchrun script with Megatron-LM arguments"
         ),
         Format(name="torchtitan", module="torchtitan", kinds=("training",), title="torchtitan job file (TOML)"),
         Format(name="deepspeed", module="deepspeed", kinds=("training",), title="DeepSpeed configuration (JSON)"),

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from planner.estimate.kernels import FP8_CAPABILITY
 from planner.export import engine
-from planner.export.command import Argument, Expand
-from planner.export.header import Target
+from planner.export.file_text import Argument, Expand, Target
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
-from planner.export.server import (
+from planner.export.serving_command import (
     GROUP_PORT,
     Meeting,
     Server,
     format_arguments,
     port_of,
     replicas_together,
+    script_files,
     served_name,
     told,
 )
-from planner.export.server_script import script_files
 
 SGLANG = Target(
     name="SGLang", version="0.5.23", read="2026-11-21",

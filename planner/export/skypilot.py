@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from planner.export import quoting
-from planner.export.command import Expand
-from planner.export.header import Blank, Target, commented, header_lines
+from planner.export import file_text
+from planner.export.chosen_program import planned_server, training_command
+from planner.export.file_text import Blank, Expand, Target, commented, header_lines
 from planner.export.launch import ExportFile, Launch, Machine, NotExpressible, ServingLaunch, TrainingLaunch
-from planner.export.planned_engine import planned_server
-from planner.export.routing import routing_files
-from planner.export.server import HEALTH, PORT, Meeting, Server, serving, start_s
+from planner.export.serving_command import HEALTH, PORT, Meeting, Server, routing_files, serving, start_s
 from planner.export.skypilot_names import (
     BOUGHT,
     FABRICS,
@@ -28,7 +26,6 @@ from planner.export.skypilot_names import (
     tpu_runtime,
 )
 from planner.export.trainer import command_lines, rendezvous_blanks
-from planner.export.trainers import training_command
 
 SKYPILOT = Target(
     name="SkyPilot", version="0.14.1", read="2026-11-21",
@@ -81,12 +78,12 @@ def _service(launch: ServingLaunch, server: Server) -> str:
     each = launch.nodes_per_replica
     lines = ["set -eu", *([FIND_HEAD] if each > 1 else []), *server.lines(MEETING if each > 1 else None)]
     task = {
-        "name": quoting.object_name(launch.stem),
+        "name": file_text.object_name(launch.stem),
         "num_nodes": each,
         "resources": {**resources(launch.machine, _serving_disk_gb(launch)), **_network(launch, each), "ports": PORT},
         "service": _replicas(launch),
         **_asked(server.blanks, launch.model.hf_id),
-        **({"setup": f"pip install {quoting.shell(server.package)}\n"} if server.package else {}),
+        **({"setup": f"pip install {file_text.shell(server.package)}\n"} if server.package else {}),
         "run": "\n".join(lines) + "\n",
     }
     start = f"start it with: sky serve up {launch.stem}.sky.yaml{_options(task)}"
@@ -199,7 +196,7 @@ def _options(task: Part) -> str:
 
 
 def _written(launch: Launch, task: Part, blanks: tuple[Blank, ...], notes: list[str]) -> str:
-    return commented(header_lines(launch, SKYPILOT, blanks, notes)) + quoting.yaml(task)
+    return commented(header_lines(launch, SKYPILOT, blanks, notes)) + file_text.yaml(task)
 
 
 def _job(launch: TrainingLaunch) -> str:
@@ -208,7 +205,7 @@ def _job(launch: TrainingLaunch) -> str:
     run = [blank for blank in rendezvous_blanks(launch) if blank.name != "MASTER_ADDR"]
     head = [FIND_HEAD.replace(HEAD, "MASTER_ADDR"), "export MASTER_ADDR"] if nodes > 1 else []
     task = {
-        "name": quoting.object_name(launch.stem),
+        "name": file_text.object_name(launch.stem),
         "num_nodes": nodes,
         "resources": _recovering({**resources(launch.machine), **_network(launch, nodes)}),
         **_asked((*command.blanks, *run), launch.model.hf_id if command.from_hub else ""),

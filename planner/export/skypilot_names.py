@@ -6,14 +6,14 @@ what was planned; the name of its accelerator is that of SkyPilot's catalog, whi
 
 from __future__ import annotations
 
-from planner.catalog.importers.skypilot import PROVIDERS
+from planner.catalog.importers.tool_lists import SKYPILOT_FOLDERS
 from planner.export.launch import Launch, Machine
 
 # clouds of SkyPilot 0.14.1: sky/skylet/constants.py, ALL_CLOUDS; those whose prices and machines our catalog knows
 CLOUDS = {
     **{name: name for name in ("aws", "azure", "gcp", "hyperbolic", "lambda", "mithril", "nebius", "oci",
                                "primeintellect", "runpod", "verda")},
-    **{ours: theirs for theirs, ours in PROVIDERS.items()},
+    **{ours: theirs for theirs, ours in SKYPILOT_FOLDERS.items()},
 }  # fmt: skip
 ZONED = ("gcp",)  # our zones are SkyPilot's there; AWS's are ids of zones, which differ by account
 INSTANCE_PREFIX = {"azure": "Standard_"}

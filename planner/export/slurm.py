@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.export.header import Target, commented, header_lines
+from planner.export.chosen_program import training_command
+from planner.export.file_text import Target, commented, dns_label, header_lines
 from planner.export.launch import ExportFile, Launch, NotExpressible, TrainingLaunch
-from planner.export.quoting import dns_label
-from planner.export.trainer import SHELL, command_lines
-from planner.export.trainers import training_command
-from planner.export.training import WALL_TIME_MARGIN, date_after, wall_time_limit_s
+from planner.export.trainer import SHELL, WALL_TIME_MARGIN, command_lines, date_after, wall_time_limit_s
 
 TARGET = Target(
     name="Slurm",

@@ -10,16 +10,18 @@ from typing import Any
 
 from planner.architecture.model import Architecture
 from planner.estimate.software_models import Flavor, titan_flavor
-from planner.export import quoting
-from planner.export.header import Blank, Target, commented, header_lines
+from planner.export import file_text
+from planner.export.file_text import Blank, Target, commented, header_lines
 from planner.export.launch import ExportFile, Launch, TrainingLaunch
-from planner.export.trainer import Command, run_folder, script
-from planner.export.training import (
+from planner.export.trainer import (
+    Command,
     checkpoint_notes,
     demand_launchable,
     expert_tensor_size,
     kept_checkpoints,
+    run_folder,
     saves_behind,
+    script,
     steps_between_checkpoints,
     training_notes,
 )
@@ -54,9 +56,9 @@ def files(launch: Launch) -> list[ExportFile]:
     name = f"{launch.stem}.torchtitan.toml"
     notes = tuple(_notes(launch))
     toml = commented(header_lines(launch, TARGET, (), [f"start it with {launch.stem}.torchtitan.sh", *notes]))
-    command = _command(launch, (("--job.config_file", f'"$(dirname "$0")"/{quoting.shell(name)}'),), notes)
+    command = _command(launch, (("--job.config_file", f'"$(dirname "$0")"/{file_text.shell(name)}'),), notes)
     return [
-        ExportFile(name=name, text=toml + "\n" + quoting.toml(config)),
+        ExportFile(name=name, text=toml + "\n" + file_text.toml(config)),
         ExportFile(name=f"{launch.stem}.torchtitan.sh", text=script(launch, command)),
     ]
 
@@ -188,7 +190,7 @@ def _argument(key: str, value: Any) -> tuple[str, ...]:
     """A setting as torchtitan's command line takes it: a switch for true; false is the default of all and left out."""
     if value is True:
         return (f"--{key}",)
-    return f"--{key}", quoting.shell(",".join(map(str, value)) if isinstance(value, list) else str(value))
+    return f"--{key}", file_text.shell(",".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
 def _notes(launch: TrainingLaunch) -> Iterator[str]:

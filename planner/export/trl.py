@@ -6,14 +6,15 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from planner.export.header import Blank, Target
+from planner.export.file_text import Blank, Target, shell
 from planner.export.launch import ExportFile, Launch, TrainingLaunch
-from planner.export.quoting import shell
-from planner.export.trainer import Command, run_folder, script
-from planner.export.training import (
+from planner.export.trainer import (
+    Command,
     checkpoint_notes,
     demand_launchable,
     kept_checkpoints,
+    run_folder,
+    script,
     steps_between_checkpoints,
     training_notes,
 )

@@ -12,13 +12,19 @@ from typing import Any
 
 from planner.estimate.engines import ENGINES
 from planner.estimate.kernels import left_behind
-from planner.export import engine, quoting
-from planner.export.command import Argument, Expand, command_line
-from planner.export.header import Blank, Target, commented, demand, header_lines
+from planner.export import engine, file_text
+from planner.export.file_text import Argument, Blank, Expand, Target, command_line, commented, demand, header_lines
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
-from planner.export.routing import routing_files
-from planner.export.server import chosen_devices, port_of, replicas_together, serving, told
-from planner.export.server_script import each_replica, how_often
+from planner.export.serving_command import (
+    chosen_devices,
+    each_replica,
+    how_often,
+    port_of,
+    replicas_together,
+    routing_files,
+    serving,
+    told,
+)
 
 TRTLLM = Target(
     name="TensorRT-LLM", version="commit 00209af", read="2026-11-25",
@@ -49,7 +55,7 @@ def files(launch: Launch) -> list[ExportFile]:
     head = header_lines(fleet, TRTLLM, blanks, [*how_often(fleet), *notes, *_notes(fleet, options)])
     body = "\n".join(["set -eu", *_lines(fleet, model, blanks, options)])
     script = f"#!/usr/bin/env bash\n{commented(head)}{body}\n"
-    further = commented(header_lines(fleet, TRTLLM)) + quoting.yaml(further_options(fleet))
+    further = commented(header_lines(fleet, TRTLLM)) + file_text.yaml(further_options(fleet))
     return [
         ExportFile(name=f"{fleet.stem}.trtllm-serve.sh", text=script),
         ExportFile(name=options, text=further),
@@ -109,7 +115,7 @@ def arguments(launch: ServingLaunch, options: str) -> list[Argument]:
         *found,
         ("--max_seq_len", engine.context_tokens(launch)),
         ("--enable_chunked_prefill", None),  # without it a prompt longer than a step is refused
-        ("--extra_llm_api_options", Expand(f'"$(dirname "$0")"/{quoting.shell(options)}')),
+        ("--extra_llm_api_options", Expand(f'"$(dirname "$0")"/{file_text.shell(options)}')),
         ("--host", "0.0.0.0"),
     ]
 

@@ -6,20 +6,19 @@ import json
 
 from planner.estimate.kernels import FP8_CAPABILITY
 from planner.export import engine
-from planner.export.command import Argument, Expand
-from planner.export.header import Target
+from planner.export.file_text import Argument, Expand, Target
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
-from planner.export.server import (
+from planner.export.serving_command import (
     GROUP_PORT,
     Meeting,
     Server,
     format_arguments,
     port_of,
     replicas_together,
+    script_files,
     served_name,
     told,
 )
-from planner.export.server_script import script_files
 
 VLLM = Target(
     name="vLLM", version="0.33.0", read="2026-11-21",

@@ -16,22 +16,18 @@ from planner.errors import InputError, PlanError, Problem, UsageError
 from planner.files import read_package_text
 from planner.live.desk import Answer, Desk
 from planner.live.knobs import DENY, Changes, devices_of, groups_of, path_of, settings_of
-from planner.plan.asked import currency_of
-from planner.plan.model.frontier import Tradeoff
+from planner.plan.model.frontier_document import Tradeoff
 from planner.plan.model.others import Infeasible
 from planner.plan.model.plan import PlanDocument
-from planner.plan.parts import limit_name
-from planner.report import compare_words, screen
+from planner.plan.parts import currency_of, limit_name
+from planner.report import chart_drawing, compare_words, plan_formats
 from planner.report import plan_words as words
 from planner.report import screen_words as said
-from planner.report.chart import draw
-from planner.report.commands import asking
 from planner.report.escape import terminal
-from planner.report.html.memory import memory_figure, memory_table
-from planner.report.html.sheet import templates
-from planner.report.html.timeline import finish_table, timeline_figure
-from planner.report.html.tradeoff import job_figures, job_table
-from planner.report.ways_out import change, cost_then, how
+from planner.report.html.cost_figures import job_figures, job_table
+from planner.report.html.page_parts import templates
+from planner.report.html.prediction_figures import finish_table, memory_figure, memory_table, timeline_figure
+from planner.report.next_words import asking, change, cost_then, how
 from planner.scenario.schema import Scenario
 
 _FILES = ("page.html", "answer.html", "traded.html")
@@ -55,7 +51,7 @@ class Views:
 
     def __init__(self, scenario: Scenario, devices: Sequence[str], saved_as: str) -> None:
         self.scenario, self.devices, self.saved_as = scenario, devices, saved_as
-        self.style = draw.style() + read_package_text("report/html/page.css")
+        self.style = chart_drawing.style() + read_package_text("report/html/page.css")
 
     def page(self) -> str:
         """The page without an answer, which it asks for."""
@@ -97,7 +93,7 @@ class Views:
             sure=said.sure_line(document, answer.elapsed_s),
             ways=_ways(document, document["infeasible"]) if document["infeasible"] else (),
             since=list(self._since(answer, desk, before)),
-            cards=screen.workload_cards(document),
+            cards=plan_formats.workload_cards(document),
             warnings=said.matters(document)[:_FEW],
             charts=[one for one in (timeline_figure(document), memory_figure(document)) if one],
             tables=[one for one in (finish_table(document), memory_table(document)) if one.rows],

@@ -30,7 +30,7 @@ from planner.deadline import Deadline, TimeIsUp
 from planner.errors import PlanError, StoppedError
 from planner.live.knobs import Changes, settings_of
 from planner.optimize import early
-from planner.plan.model.frontier import Tradeoff
+from planner.plan.model.frontier_document import Tradeoff
 from planner.plan.model.plan import PlanDocument
 from planner.plan.proof import is_proven
 from planner.scenario.load import with_settings

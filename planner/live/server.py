@@ -24,7 +24,7 @@ from planner.live.answer import Views
 from planner.live.desk import Answer, Desk, Question
 from planner.live.knobs import Changes
 from planner.live.saving import save
-from planner.plan.model.frontier import Tradeoff
+from planner.plan.model.frontier_document import Tradeoff
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]

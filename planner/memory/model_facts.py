@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.architecture.model import Architecture, LayerGroup
-from planner.architecture.work import attention_forward_flop_per_token, state_bytes, training_flop_per_token
+from planner.architecture.model import (
+    Architecture,
+    LayerGroup,
+    attention_forward_flop_per_token,
+    state_bytes,
+    training_flop_per_token,
+)
 from planner.equations.flops import linear_forward_flop_per_token
 from planner.estimate.serving import kv_cache_bytes_of_token, weight_bytes_of_model
 from planner.estimate.serving_formats import CACHE_BYTES, FORMATS

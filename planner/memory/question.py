@@ -21,7 +21,7 @@ from planner.estimate.layout import Layout
 from planner.estimate.terms import Terms
 from planner.estimate.training import training_memory
 from planner.estimate.training_spec import TrainingSpec
-from planner.memory.cards import Card
+from planner.memory.cards import Card, card_devices, change_on, training_rules, unfit
 from planner.memory.model import (
     AnswerRow,
     CardFit,
@@ -35,8 +35,6 @@ from planner.memory.model import (
     TrainingMemory,
     WaysOut,
 )
-from planner.memory.rules import training_rules
-from planner.memory.ways import card_devices, change_on, unfit
 
 SHARDING = ("none", "zero-1", "zero-2", "zero-3")
 RECOMPUTE = ("none", "selective", "full")

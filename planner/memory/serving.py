@@ -20,7 +20,7 @@ from planner.estimate.serving import (
 )
 from planner.estimate.serving_formats import FORMATS
 from planner.estimate.serving_step import sequence_cache_bytes
-from planner.memory.cards import Card
+from planner.memory.cards import Card, card_devices, change_told, serving_rules, unfit
 from planner.memory.model import (
     AnswerRow,
     CardFit,
@@ -32,8 +32,6 @@ from planner.memory.model import (
     WaysOut,
 )
 from planner.memory.question import check_shards, largest, model_head, single_layers
-from planner.memory.rules import serving_rules
-from planner.memory.ways import card_devices, change_told, unfit
 
 DEFAULT_FORMATS = ("bf16", "fp8", "int4")
 PLENTY_BYTES = 2.0**60

@@ -17,7 +17,7 @@ where each minimum is over the ways to meet that task alone:
   of them, and of the least number of replicas, is found in whole units (`planner.plan.cover`). Lines of several levels
   may be added up to one. Where the lines of a fleet come in several parts, the weight of a column is shared out among
   the parts in which it earns anything (all, where it earns nothing), and the least covers of the parts add up. Where
-  that falls short of a fleet with pools, its roles are told apart (`planner.plan.role_cover`). Where it may have a
+  that falls short of a fleet with pools, its roles are told apart (`planner.plan.open_choices`). Where it may have a
   share of its rate on spot, what lies beyond the share has a price like a joint limit whose bound is 0.
 
 With c = 0 the bound is 0 for any limits that can be met: where it is above that, nothing meets them all.
@@ -43,23 +43,21 @@ from numpy.typing import NDArray
 
 from planner.candidates.mixed_prices import prices_of_mixes
 from planner.candidates.mixed_search import cheapest
-from planner.candidates.program import (
-    DECODE,
-    PREFILL,
-    WHOLE,
-    Program,
-    Task,
-    choices_of_providers,
-    earnings,
-    units_of,
-)
+from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task, choices_of_providers, earnings, units_of
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
-from planner.candidates.shared_nodes import DEVICES_OF, NODES, SharedNodes
-from planner.plan.choices import Open, least_choice, open_jobs
-from planner.plan.cover import MOST_STEPS, UNMET, least_cover, least_of_job, lightest_first
-from planner.plan.node_counts import STEPS_OF_WEIGHING, Asked, least_with_whole_nodes
-from planner.plan.role_cover import more_by_role
+from planner.candidates.shared_nodes import DEVICES_OF, NODES
+from planner.plan.cover import (
+    MOST_STEPS,
+    UNMET,
+    Open,
+    least_choice,
+    least_cover,
+    least_of_job,
+    lightest_first,
+    open_jobs,
+)
+from planner.plan.open_choices import STEPS_OF_WEIGHING, Asked, counted_rows, least_with_whole_nodes, more_by_role
 from planner.plan.spot_share import beyond_spot_share, least_off_spot
 
 if TYPE_CHECKING:
@@ -289,7 +287,7 @@ def _worked_out(candidates: Candidates, certificate: Selection, upper: NDArray[n
     bound = -(-total // STEPS)
     if upto is not None and bound < upto and candidates.whole_shared is not None:
         own_node = _own_nodes(candidates)
-        held = [_counted_rows(program, candidates.whole_shared, own_node, jobs=beside) for beside in (False, True)]
+        held = [counted_rows(program, candidates.whole_shared, own_node, jobs=beside) for beside in (False, True)]
         for place, counted in enumerate([{}, *held]):
             if bound < upto and counted not in ([], [{}], [{}, held[0]])[place]:
                 found = _with_whole_nodes(candidates, certificate, upper, upto, own_node, counted)
@@ -316,7 +314,7 @@ def _with_whole_nodes(
     own_node: NDArray[np.int64],
     counted: Mapping[int, tuple[tuple[int, ...], int]],
 ) -> int:
-    """The bound where nodes that fleets share are whole (`planner.plan.node_counts`), rounded up to a whole unit.
+    """The bound where nodes that fleets share are whole (`planner.plan.open_choices`), rounded up to a whole unit.
 
     Parameters
     ----------
@@ -327,7 +325,7 @@ def _with_whole_nodes(
     own_node
         As of `_own_nodes`.
     counted
-        Limits on nodes and jobs that are held by counting them, not by their prices, as of `_counted_rows`.
+        Limits on nodes and jobs that are held by counting them, not by their prices, as of `counted_rows`.
     """
     program, shared = candidates.whole, candidates.whole_shared
     assert shared is not None
@@ -382,30 +380,6 @@ def _with_whole_nodes(
         limits=tuple(counted.values()),
     )
     return -(-least_with_whole_nodes(asked) // STEPS)
-
-
-def _counted_rows(
-    program: Program, shared: SharedNodes, own_node: NDArray[np.int64], *, jobs: bool
-) -> dict[int, tuple[tuple[int, ...], int]]:
-    """Joint limits that say how many of some nodes there may be: by number what a node of each offer takes, the bound.
-
-    What stands in them is nodes of offers that fleets share; `jobs`: and jobs; and nothing else.
-    """
-    works = np.zeros(program.column_count, dtype=bool)
-    for task in program.tasks if jobs else ():
-        works[task.first : task.stop] = task.kind == "training"
-    found: dict[int, tuple[tuple[int, ...], int]] = {}
-    for number, row in enumerate(program.rows):
-        nodes = shared.site[row.columns] >= 0
-        if row.name.startswith(DEVICES_OF) or (row.coefficients < 0).any():
-            continue
-        if not (nodes | (own_node[row.columns] >= 0) | works[row.columns]).all() or not nodes.any():
-            continue
-        taken = [0] * len(shared.sites)
-        for column, each in zip(row.columns[nodes].tolist(), row.coefficients[nodes].tolist()):
-            taken[int(shared.site[column])] = int(each)
-        found[number] = tuple(taken), int(row.bound)
-    return found
 
 
 def _own_nodes(candidates: Candidates) -> NDArray[np.int64]:

@@ -15,11 +15,11 @@ from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
-from planner.plan.made_with import catalog_used
 from planner.plan.named import idle_warnings, named_of, network_warnings
 from planner.plan.notes.assumptions import assumptions_of, facts_of, notes_of, warnings_of
 from planner.plan.parts import most_devices, rows_of, spent_on
-from planner.plan.plainest import plain_document
+from planner.plan.plainest import plain_document, ties_of
+from planner.plan.plan_files import catalog_used
 from planner.plan.proof import summary_proof
 from planner.plan.reasons import (
     IN_HASTE,
@@ -33,24 +33,19 @@ from planner.plan.reasons import (
 from planner.plan.rows.allocations import allocations_of
 from planner.plan.rows.bands import budget_warnings, cost_band, margins_document, workload_band
 from planner.plan.rows.calendar import calendar_document
-from planner.plan.rows.crosscheck import cross_checks
-from planner.plan.rows.elsewhere import elsewhere_of
+from planner.plan.rows.costs_beside import elsewhere_of, owned_hours
+from planner.plan.rows.crosscheck import cross_checks, term_sources
 from planner.plan.rows.fleet_cells import fleet_cells
-from planner.plan.rows.given import given_fleet_cells
 from planner.plan.rows.limits import limits_of
-from planner.plan.rows.owned import owned_hours
-from planner.plan.rows.place import usd
-from planner.plan.rows.run import under_way_document
-from planner.plan.rows.shared import idle_devices, shared_rows
-from planner.plan.rows.term_sources import term_sources
-from planner.plan.rows.ties import ties_of
+from planner.plan.rows.pools import idle_devices, shared_rows
+from planner.plan.rows.row_cells import under_way_document, usd
+from planner.plan.rows.serving import given_fleet_cells
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import Bought, SharedNodesRow
     from planner.plan.model.fleet import FleetFigures, ServingAllocation
     from planner.plan.model.others import Certificate, Infeasible, Reason, Rejected, Simulated, SingleKind
-    from planner.plan.model.plan import PlanDocument, Provenance, Status, Summary
-    from planner.plan.model.workloads import Allocation, Workload
+    from planner.plan.model.plan import Allocation, PlanDocument, Provenance, Status, Summary, Workload
 
 SCHEMA: Final = "plan/result/v1"
 STATUS_WITH_PLAN = ("optimal", "feasible")

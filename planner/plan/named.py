@@ -20,15 +20,15 @@ from planner.estimate.ownership import hourly_of
 from planner.estimate.resolve import inter_node_rate
 from planner.plan.parts import NOT_NEEDED
 from planner.plan.reasons import cheapest_by, left_out_by, passing_groups
-from planner.plan.rows.when import date_after, owned_periods, owned_window_s
-from planner.scenario.terms import COMMITMENT_HOURS
+from planner.plan.rows.calendar import date_after, owned_periods, owned_window_s
+from planner.scenario.hardware_keys import COMMITMENT_HOURS
 from planner.units import format_duration, format_money
 from planner.units.dimensions import MONTH_S
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import Contract
     from planner.plan.model.others import Named
-    from planner.plan.model.workloads import Allocation, Workload
+    from planner.plan.model.plan import Allocation, Workload
     from planner.scenario.schema import Hardware
 
 SAID = {  # of offers that the scenario itself leaves out

@@ -21,7 +21,7 @@ from planner.estimate.resolve import sequence_length_of
 from planner.estimate.serving_formats import FORMATS
 from planner.estimate.software import SOFTWARE
 from planner.estimate.software_models import titan_flavor
-from planner.plan.rows.run import split_document
+from planner.plan.rows.row_cells import split_document
 from planner.scenario.load import with_settings
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
 from planner.scenario.training_job import Framework

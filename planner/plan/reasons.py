@@ -19,21 +19,19 @@ from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
 from planner.estimate.serving_fleet import ROLES
 from planner.optimize.solve import Solution
-from planner.plan.notes.run import run_reasons
+from planner.plan.notes.workloads import run_reasons
 from planner.plan.rows.bands import tie
+from planner.plan.rows.calendar import owned_periods
 from planner.plan.rows.limits import binds, limit_rows
-from planner.plan.rows.mixed import mixed_reasons
-from planner.plan.rows.place import usd
-from planner.plan.rows.pool_use import on_demand_price
-from planner.plan.rows.run import split_document
-from planner.plan.rows.switched import switched_reasons
-from planner.plan.rows.when import owned_periods
+from planner.plan.rows.parted import mixed_reasons, switched_reasons
+from planner.plan.rows.pools import on_demand_price
+from planner.plan.rows.row_cells import split_document, usd
 from planner.units import counted, format_duration, format_money, format_number, format_percent, format_percentile
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import Point, ServingAllocation, ServingLayout
+    from planner.plan.model.plan import Allocation, Alternative
     from planner.plan.model.rows import TrainingAllocation
-    from planner.plan.model.workloads import Allocation, Alternative
 
 MOST_ALTERNATIVES = 8
 MOST_IN_HASTE = 40  # of all workloads together, once the time is up

@@ -14,8 +14,7 @@ from planner.architecture.model import Architecture
 from planner.candidates.offers import OWNED
 from planner.catalog.load import find_shape, match_devices
 from planner.catalog.model import Catalog
-from planner.catalog.names import provider_matches
-from planner.catalog.regions import region_matches
+from planner.catalog.names import provider_matches, region_matches
 from planner.errors import InputError, Problem
 from planner.scenario.schema import Discount, ModelRef, Quota, Scenario, SiteLimit
 from planner.spelling import closest

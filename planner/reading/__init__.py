@@ -1,5 +1,5 @@
 """What people have at hand, read: logs, results, configurations and bills become pieces of scenarios and catalogs.
 
-`source` opens files, `kinds` and `registry` tell what they are, each further module reads kinds of its own, and
-`reading` says what was found (docs/decisions/0048-reading.md).
+`source` opens files, `kinds` tells what they are and says what was found, and each further module reads kinds of its
+own (docs/decisions/0048-reading.md).
 """

@@ -10,9 +10,8 @@ from typing import Any
 
 from planner.reading.inventory import Node, mebibytes, told_of
 from planner.reading.jsonlines import document_of, head_keys
-from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
-from planner.reading.points import number_of
-from planner.reading.reading import Reading
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, Reading, fit
+from planner.reading.measured_points import number_of
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import places_of, rows_of

@@ -10,9 +10,8 @@ from typing import Any
 
 from planner.reading.benchmarks import Format, Runs, with_clients
 from planner.reading.jsonlines import JsonLines, document_of, flat, head_keys
-from planner.reading.kinds import NOTHING, Match, fit
-from planner.reading.points import number_of
-from planner.reading.reading import Skips
+from planner.reading.kinds import NOTHING, Match, Skips, fit
+from planner.reading.measured_points import number_of
 from planner.reading.requests import separator_of
 from planner.reading.source import Source
 

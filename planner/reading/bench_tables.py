@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from planner.reading.benchmarks import stem_of
-from planner.reading.decimal_signs import DecimalSign, number_in, signs_of
+from planner.reading.columns import DecimalSign, number_in, signs_of
 from planner.reading.jsonlines import JsonLines, document_of, flat, head_document, head_keys, records_of
-from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
-from planner.reading.points import Point, latency_key, measured, number_of, point_of, reading_of
-from planner.reading.reading import Reading, Skips
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, Reading, Skips, fit
+from planner.reading.measured_points import Point, latency_key, measured, number_of, point_of, reading_of
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 

@@ -10,9 +10,8 @@ from typing import Any
 
 from planner.carriers import dataclass
 from planner.reading.jsonlines import JsonLines, document_of, documents_of, flat, head_document, head_keys, records_of
-from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
-from planner.reading.points import number_of, point_of, reading_of
-from planner.reading.reading import Reading, Skips
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, Reading, Skips, fit
+from planner.reading.measured_points import number_of, point_of, reading_of
 from planner.reading.source import Source, refused
 from planner.yamlfile import parse_yaml
 

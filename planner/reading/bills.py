@@ -11,13 +11,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from planner.carriers import dataclass
-from planner.reading.columns import plain
-from planner.reading.decimal_signs import DecimalSign, number_in, signs_of
-from planner.reading.kinds import NOTHING, Asked, Kind, Match
-from planner.reading.reading import Piece, Reading, Skips
+from planner.reading.columns import DayOrder, DecimalSign, epoch_unit_s, number_in, plain, signs_of, written_day
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, Piece, Reading, Skips
 from planner.reading.source import Source, refused
 from planner.reading.tables import csv_text, names_of, places_of, printable, records_by_role, rows_of
-from planner.reading.times import DayOrder, epoch_unit_s, written_day
 
 _LARGEST = Decimal(10) ** 15  # of one line
 _MOST_CURRENCIES = 40

@@ -1,13 +1,338 @@
-"""Columns by what they mean: the names that publishers give to time, prompt and answer of a request."""
+"""Columns by what they mean, and cells of all the forms that logs have.
+
+Publishers have names of their own for time, prompt and answer of a request. Which sign of a column's numbers is the
+decimal one, a dot or a comma, is told by all of them. Times are seconds since 1970 or since the beginning of a log.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from planner.carriers import dataclass
+from planner.errors import Problem, UsageError
+from planner.reading.source import Source, refused
+
+_TICKS = re.compile(r"(\.\d{6})\d+")  # more digits than a microsecond has
+_YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d\d?)\2(\d\d?)(?!\d)")
+_DIGITS = re.compile(r"(\d{4})()(\d\d)(\d\d)(?!\d)")
+_YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d\d)(?!\d)")
+_DAY_NAMED = re.compile(r"(?:[A-Za-z]{3}, )?(\d{1,2})[ /-]([A-Za-z]{3})[a-z]*[ /-](\d{4})(?!\d)")  # 1 Mar 2025
+_MONTH_NAMED = re.compile(r"([A-Za-z]{3})[a-z]*\.? (\d{1,2}),? (\d{4})(?!\d)")  # Mar 1, 2025
+_TIME_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_CLOCK = re.compile(
+    r"[T:,@\s]+(\d{1,2}):(\d\d)(?::(\d\d)(?:[.,](\d{1,6})\d*)?)?(?:\s?([ap])\.?m\.?)?"
+    r"\s?(?:(Z|UTC|GMT)|([+-])(\d\d):?(\d\d)?(?: UTC)?)?",
+    re.IGNORECASE,
+)
+_CLOCK_ALONE = re.compile(r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?(?:\s?(?:Z|[+-]\d\d:?\d\d))?", re.I)
+_MIDNIGHT = re.compile(r"(?:[T ]0?0:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?)?")
+_SLASHED = re.compile(r"(\d{1,2})([/-])(\d{1,2})\2(?:\d{4}|\d\d)(?!\d)")
+_NOON_H = 12
+_MONTHS = 12
+# an offset of hours alone follows a time of day: 2026-11-01 ends in a day
+_ZONE = re.compile(r"(?:Z| UTC| GMT|\d[T :].*\d ?[+-]\d\d(?::?\d\d)?)$")
+# an epoch count of 2001 to 2128 is this large in each unit; smaller numbers count from the log's beginning
+_EPOCHS = ((1e9, 5e9, 1.0), (1e12, 5e12, 1e-3), (1e15, 5e15, 1e-6), (1e18, 5e18, 1e-9))
+EPOCH_FROM_S = 1e9
+
+
+def zone_of(name: str) -> tzinfo:
+    """A time zone by its name; UTC for none.
+
+    Raises
+    ------
+    UsageError
+        There is none of that name.
+    """
+    if not name or name.upper() in ("UTC", "Z"):
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        problem = Problem(reference="unknown-zone", message=f"there is no time zone '{name}'",
+                          hint="as Europe/Berlin, America/New_York or UTC")  # fmt: skip
+        raise UsageError(problem) from None
+
+
+def epoch_unit_s(value: float) -> float | None:
+    """The unit in which a number is a time between 2001 and 2128; None when there is none.  [s]"""
+    return next((unit for low, high, unit in _EPOCHS if low <= value < high), None)
+
+
+class DayOrder:
+    """Whether of dates like 9/2/2023 the day stands first, by those of a whole file that can be read one way only."""
+
+    def __init__(self) -> None:
+        self._months_first = self._days_first = 0
+        self._there = False
+
+    def see(self, text: str) -> None:
+        """A written time."""
+        found = _SLASHED.match(text)
+        if found:
+            first, second = (int(each) <= _MONTHS for each in found.group(1, 3))
+            self._there = True
+            self._months_first += first and not second
+            self._days_first += second and not first
+
+    @property
+    def day_first(self) -> bool:
+        """Whether more of them say so than say otherwise."""
+        return self._days_first > self._months_first
+
+    @property
+    def said(self) -> str:
+        """How they are understood, for people; "" without such dates."""
+        if not self._there:
+            return ""
+        if not (self._days_first or self._months_first):
+            return "taken as month/day/year: no day after the 12th tells"
+        return "day/month/year" if self.day_first else "month/day/year"
+
+
+def has_slashes(text: str) -> bool:
+    """Whether a text holds a date whose order is not said, like 9/2/2023 or 9-2-23."""
+    return bool(_SLASHED.search(text))
+
+
+def iso_seconds(text: str, zone: tzinfo, day_first: bool = False) -> float:
+    """Seconds since 1970 of a written time; `ValueError` when it is none.  [s]
+
+    Parameters
+    ----------
+    text
+        As logs write it.
+    zone
+        Of a time that names none.
+    day_first
+        Of 9/2/2023 the day stands first, not the month.
+    """
+    text = _TICKS.sub(r"\1", text.strip().removeprefix("[").removesuffix("]"))
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        time = _other(text, day_first)
+    return (time if time.tzinfo else time.replace(tzinfo=zone)).timestamp()
+
+
+def has_zone(text: str) -> bool:
+    """Whether a written time names its zone."""
+    return bool(_ZONE.search(text.strip().removesuffix("]")))
+
+
+def is_clock(value: object) -> bool:
+    """Whether it is a time of a day whose day is not told, as 9:05:00."""
+    return isinstance(value, str) and bool(_CLOCK_ALONE.fullmatch(value.strip()))
+
+
+def day_alone(value: object) -> str:
+    """A day that is written without a time of it, or with midnight, as a spreadsheet does; "" for anything else."""
+    text = str(value).strip()[:40]
+    try:
+        _, rest = written_day(text)
+    except ValueError:
+        try:
+            _, rest = written_day(text, day_first=True)
+        except ValueError:
+            return ""
+    return text.removesuffix(rest) if _MIDNIGHT.fullmatch(rest) else ""
+
+
+def written_day(text: str, day_first: bool = False) -> tuple[date, str]:
+    """The day that a text begins with, and what follows it; `ValueError` when it begins with none.
+
+    Parameters
+    ----------
+    text
+        As 2023-02-09, 20230209, 9/2/2023, 9-2-23, 9.2.2023, 9 Feb 2023 or Feb 9, 2023.
+    day_first
+        Of 9/2/2023 the day stands first, not the month; of 9.2.2023 it always does.
+    """
+    if found := _YEAR_FIRST.match(text) or _DIGITS.match(text):
+        year, month, day = map(int, found.group(1, 3, 4))
+    elif found := _YEAR_LAST.match(text):
+        first, second, year = map(int, found.group(1, 3, 4))
+        month, day = (second, first) if day_first or found.group(2) == "." else (first, second)
+        year += 2000 if year < 100 else 0
+    elif found := _DAY_NAMED.match(text):
+        day, month, year = int(found.group(1)), _month(found.group(2)), int(found.group(3))
+    elif found := _MONTH_NAMED.match(text):
+        month, day, year = _month(found.group(1)), int(found.group(2)), int(found.group(3))
+    else:
+        raise ValueError(f"'{text[:40]}' is no day")
+    return date(year, month, day), text[found.end() :]
+
+
+def _month(name: str) -> int:
+    return _TIME_NAMES.index(name.lower()) + 1
+
+
+def _other(text: str, day_first: bool) -> datetime:
+    """A time that is not of ISO's form; a day alone is its midnight."""
+    day, rest = written_day(text, day_first)
+    found = _CLOCK.fullmatch(rest) if rest.strip() else None
+    if found is None:
+        if rest.strip():
+            raise ValueError(f"'{text[:40]}' is no time")
+        return datetime.combine(day, time())
+    hour, minute, second = (int(each or 0) for each in found.group(1, 2, 3))
+    if half := found.group(5):
+        if not 1 <= hour <= _NOON_H:
+            raise ValueError(f"'{text[:40]}' is no time of half a day")
+        hour = hour % _NOON_H + (_NOON_H if half in "pP" else 0)
+    zone = UTC if found.group(6) else None
+    if found.group(7):
+        ahead = timedelta(hours=int(found.group(8)), minutes=int(found.group(9) or 0))
+        zone = timezone(-ahead if found.group(7) == "-" else ahead)
+    microsecond = int((found.group(4) or "0").ljust(6, "0"))
+    return datetime.combine(day, time(hour, minute, second, microsecond, tzinfo=zone))
+
+
+_NAMES = {".": "dot", ",": "comma"}
+_FORMS = {
+    sign: re.compile(
+        rf"[-+]?(?:[1-9][0-9]{{0,2}}(?:[{group}][0-9]{{3}})+(?:[{sign}][0-9]*)?"
+        rf"|(?:[0-9]+[{sign}]?[0-9]*|[{sign}][0-9]+)(?:[eE][-+]?[0-9]+)?)"
+    )
+    for sign, group in (".,", ",.")
+}
+_LONGEST = 60
+_GROUP = 3  # digits between two signs of thousands
+
+
+def number_in(text: str, sign: str = ".") -> Decimal | None:
+    """A number as it is written with a decimal sign, the other between thousands; exactly, None for anything else."""
+    if not (len(text) <= _LONGEST and _FORMS[sign].fullmatch(text)):
+        return None
+    try:
+        return Decimal(text.replace(",", "") if sign == "." else text.replace(".", "").replace(",", "."))
+    except InvalidOperation:
+        return None
+
+
+class DecimalSign:
+    """What the numbers of a column say: 1,234.56 and 1.5 have a decimal dot, 1.234 alone may be either."""
+
+    def __init__(self) -> None:
+        self.shown: dict[str, tuple[str, int]] = {}  # sign -> the first number that has it as its decimal one, line
+        self.either = ""  # the first number that says nothing
+
+    def see(self, text: str, line: int) -> None:
+        """One number of the column, at its line."""
+        if not ("." in text or "," in text) or len(text) > _LONGEST:
+            return
+        fits = [sign for sign, form in _FORMS.items() if form.fullmatch(text)]
+        if len(fits) == 1:
+            self.shown.setdefault(fits[0], (text, line))
+        elif fits:
+            self.either = self.either or text
+
+    def of(self, source: Source, column: str) -> str:
+        """The sign that the numbers show, "" for none; `InputError` where they show both."""
+        if len(self.shown) > 1:
+            (dot, _), (comma, _) = self.shown["."], self.shown[","]
+            line = max(line for _, line in self.shown.values())
+            both = f"{dot} has a decimal dot, {comma} a decimal comma"
+            raise refused(source, "mixed-numbers", f"the numbers of the {column} contradict each other: {both}",
+                          "write all of them with one decimal sign", line)  # fmt: skip
+        return next(iter(self.shown), "")
+
+
+class WholeSign(DecimalSign):
+    """As `DecimalSign`, of whole numbers: 1.234 has a sign between thousands, and so has 1.000 beside 950."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thousands: dict[str, tuple[str, int]] = {}  # as `shown`, where the other reading is no whole number
+        self._below = self._beyond = False  # numbers without a sign, below a thousand and from there on
+
+    def see(self, text: str, line: int) -> None:
+        """One number of the column, at its line."""
+        super().see(text, line)
+        if text.isdecimal():
+            self._beyond |= len(text) > _GROUP
+            self._below |= len(text) <= _GROUP
+        elif ("." in text) != ("," in text) and len(text) <= _LONGEST:
+            sign, other = ".," if "." in text else ",."
+            if all(form.fullmatch(text) for form in _FORMS.values()) and not text.endswith(f"{sign}000"):
+                self._thousands.setdefault(other, (text, line))
+
+    def of(self, source: Source, column: str) -> str:
+        """As of `DecimalSign`, then by what is whole."""
+        self.shown = self.shown or self._thousands
+        sign = super().of(source, column)
+        if not sign and self.either and self._below and not self._beyond:
+            return "," if "." in self.either else "."
+        return sign
+
+    def demand_told(self, source: Source, column: str, told: str, separator: str) -> None:
+        """Refuse what may be a thousand or one.
+
+        Parameters
+        ----------
+        source
+            What is read, for errors.
+        column
+            Its name.
+        told
+            The decimal sign that it or another column shows; "" for none.
+        separator
+            Of the cells: a comma that is none stands between thousands.
+        """
+        if self.either and not told and not ("," in self.either and separator != ";"):
+            one = re.split("[.,]", self.either)[0]
+            raise refused(source, "mixed-numbers", f"{self.either} of the {column} may be {one} or {one}000, and no "
+                          "other number tells", f"write whole numbers without a sign: {one}000 or {one}")  # fmt: skip
+
+
+def signs_of(source: Source, columns: dict[str, DecimalSign], separator: str) -> tuple[dict[str, str], str]:
+    """The decimal sign of each column, and how that was understood, "" where there was nothing to understand.
+
+    Parameters
+    ----------
+    source
+        What is read, for errors.
+    columns
+        Name of a column -> what its numbers say; one that says nothing follows another that does.
+    separator
+        Of the cells: where nothing tells, a lone sign between semicolons is the decimal one, else the dot is.
+    """
+    shown = {name: column.of(source, name) for name, column in columns.items()}
+    told = next(filter(None, shown.values()), "")
+    either = next((column.either for column in columns.values() if column.either), "")
+    for name, column in columns.items():
+        if isinstance(column, WholeSign):
+            column.demand_told(source, name, told, separator)
+    default = told or ("," if separator == ";" and "," in either else ".")
+    signs = {name: sign or default for name, sign in shown.items()}
+    if either and not told:
+        value = number_in(either, default)
+        return signs, f"with a decimal {_NAMES[default]}: no number tells, {either} is taken as {value:f}"
+    if len(set(signs.values())) > 1:
+        return signs, ", ".join(f"the {name} with a decimal {_NAMES[sign]}" for name, sign in signs.items())
+    return signs, f"with a decimal {_NAMES[told]}" if told == "," or (told and separator == ";") else ""
+
+
+class Signs:
+    """Decimal signs by role, looked for in all of a source when a number first leaves them open."""
+
+    def __init__(self, look: Callable[[], tuple[dict[str, str], str]] = lambda: ({}, "")) -> None:
+        self._look = look
+        self._of: dict[str, str] | None = None
+        self.said = ""  # how they were understood
+
+    def of(self, role: str) -> str:
+        """The sign of a role's numbers."""
+        if self._of is None:
+            self._of, self.said = self._look()
+        return self._of.get(role, ".")
+
 
 # role -> names without case, blanks and signs, the surest first
 NAMES: Mapping[str, tuple[str, ...]] = {

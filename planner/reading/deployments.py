@@ -11,8 +11,7 @@ from typing import Any
 
 from planner.carriers import dataclass
 from planner.reading.engine_arguments import Engine, engine_of, fleets_of, listed, mapping, text_of, whole
-from planner.reading.kinds import NOTHING, Asked, Kind, Match
-from planner.reading.reading import Piece, Reading
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, Piece, Reading
 from planner.reading.source import Source, refused
 from planner.yamlfile import parse_yaml
 

@@ -15,8 +15,7 @@ from planner.carriers import dataclass
 from planner.catalog.load import load_catalog
 from planner.estimate.engines import engine_rules
 from planner.reading.inventory import device_of
-from planner.reading.kinds import Asked
-from planner.reading.reading import Reading
+from planner.reading.kinds import Asked, Reading
 from planner.reading.request_log import name_of
 from planner.validate.serving_rows import ServingRow
 from planner.validate.serving_setup import serving_engine, weight_format

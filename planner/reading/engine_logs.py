@@ -8,13 +8,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from planner.reading.kinds import Asked, Kind, Match, fit
-from planner.reading.points import number_of
-from planner.reading.reading import Reading
+from planner.reading.columns import iso_seconds, zone_of
+from planner.reading.kinds import Asked, Kind, Match, Reading, fit
+from planner.reading.measured_points import number_of
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import places_of, rows_of
-from planner.reading.times import iso_seconds, zone_of
 
 _NO_REQUESTS = "statistics hold no single requests: the gateway's log gives a trace"
 

@@ -6,7 +6,7 @@ import math
 import struct
 from collections.abc import Iterator
 
-from planner.reading.reading import Reading
+from planner.reading.kinds import Reading
 from planner.reading.source import Source
 
 LONGEST_RECORD = 64_000_000

@@ -11,18 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from planner.reading.columns import plain, unit_of
-from planner.reading.inventory import MOST_NODES, Node, told_of
-from planner.reading.job_history import FIRST, MOST_JOBS, History, Job, state_of
+from planner.reading.columns import DayOrder, epoch_unit_s, iso_seconds, plain, unit_of, zone_of
+from planner.reading.inventory import FIRST, MOST_JOBS, MOST_NODES, History, Job, Node, state_of, told_of
 from planner.reading.jsonlines import document_of, head_keys, records_of
-from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
-from planner.reading.points import number_of
-from planner.reading.reading import Reading, Skips
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, Reading, Skips, fit
+from planner.reading.measured_points import number_of
 from planner.reading.requests import header_of, order_of
-from planner.reading.slurm import elapsed_s
+from planner.reading.slurm_jobs import elapsed_s
 from planner.reading.source import Source, refused
 from planner.reading.tables import places_of, printable, records_by_role, rows_of, told
-from planner.reading.times import DayOrder, epoch_unit_s, iso_seconds, zone_of
 
 # role -> plain names of its column, the surest first
 _ROLES: Mapping[str, Sequence[str]] = {

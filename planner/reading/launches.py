@@ -14,8 +14,7 @@ from typing import Any
 from planner.reading.benchmarks import stem_of
 from planner.reading.deployments import show_engines
 from planner.reading.engine_arguments import PLUMBING, Engine, engine_of, mapping, whole
-from planner.reading.kinds import NOTHING, Asked, Kind, Match
-from planner.reading.reading import Reading
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, Reading
 from planner.reading.source import Source, refused
 from planner.yamlfile import parse_yaml
 

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from planner.carriers import dataclass
+from planner.reading.columns import zone_of
 from planner.reading.inventory import Node
 from planner.reading.inventory import told_of as machines_told
-from planner.reading.kinds import Asked
-from planner.reading.reading import Piece, Reading
+from planner.reading.kinds import Asked, Piece, Reading
 from planner.reading.request_log import fleet_model, name_of, spread_of
 from planner.reading.tables import csv_text, printable
-from planner.reading.times import zone_of
 
 _MOST_MODELS = 20
 _MOST_DEVICES = 100_000

@@ -11,16 +11,14 @@ from pathlib import PurePath
 from typing import Any
 from xml.parsers import expat
 
-from planner.reading.columns import plain
+from planner.reading.columns import iso_seconds, plain
 from planner.reading.inventory import Node, device_of, mebibytes, told_of
 from planner.reading.jsonlines import document_of, head_keys
-from planner.reading.kinds import NOTHING, SURE, Asked, Kind, Match, fit
-from planner.reading.points import number_of
-from planner.reading.reading import Reading
+from planner.reading.kinds import NOTHING, SURE, Asked, Kind, Match, Reading, fit
+from planner.reading.measured_points import number_of
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import printable, rows_of
-from planner.reading.times import iso_seconds
 
 _ROLES = {
     "name": ("name", "gpuname"),

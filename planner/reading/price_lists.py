@@ -15,9 +15,9 @@ from decimal import Decimal
 from pathlib import PurePath
 
 from planner.carriers import dataclass
-from planner.catalog.importers import gpuhunt, skypilot
+from planner.catalog.importers import tool_lists
+from planner.catalog.importers.cloud_lists import ListTerms
 from planner.catalog.importers.imported import NOT_OFFERED, UNREADABLE, Imported, price_of
-from planner.catalog.importers.terms import ListTerms
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.catalog.offers import PRICE
@@ -25,9 +25,8 @@ from planner.catalog.refresh import MOST_BYTES, list_of, refreshed
 from planner.errors import InputError
 from planner.reading.inventory import device_of
 from planner.reading.jsonlines import head_keys
-from planner.reading.kinds import Asked, Kind, Match, fit
-from planner.reading.points import number_of
-from planner.reading.reading import Piece, Reading
+from planner.reading.kinds import Asked, Kind, Match, Piece, Reading, fit
+from planner.reading.measured_points import number_of
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import printable
@@ -66,7 +65,7 @@ def recognise(source: Source) -> Match:
         matches = [fit(marks, tool="Azure Retail Prices", ceiling=0.97), *google]
         return max(matches, key=lambda match: match.score)
     names = set(header_of(source)[0])
-    forms = {"SkyPilot": skypilot.NEEDED, "gpuhunt": gpuhunt.NEEDED}
+    forms = {"SkyPilot": tool_lists.SKYPILOT_COLUMNS, "gpuhunt": tool_lists.GPUHUNT_COLUMNS}
     matches = [fit({name: name in names for name in needed}, tool=tool, ceiling=0.98) for tool, needed in forms.items()]
     return max(matches, key=lambda match: match.score)
 
@@ -148,7 +147,10 @@ def provider_of(part: Source, text: str, catalog: Catalog) -> str:
     sold = Counter({shape.provider: 0 for shape in catalog.shapes.values()})
     for shape in catalog.shapes.values():
         sold[shape.provider] += shape.name in machines
-    named = [(PurePath(part.name).parent.name, skypilot.PROVIDERS), (PurePath(part.name).stem, gpuhunt.PROVIDERS)]
+    named = [
+        (PurePath(part.name).parent.name, tool_lists.SKYPILOT_FOLDERS),
+        (PurePath(part.name).stem, tool_lists.GPUHUNT_PROVIDERS),
+    ]
     path = next((whose for name, known in named if (whose := known.get(name, name)) in sold), "")
     (best, count), (_, second) = sold.most_common(2)
     if count > second and count >= _SHARE * len(machines):

@@ -12,9 +12,8 @@ from planner.catalog.load import load_catalog
 from planner.reading.bills import cost_of
 from planner.reading.inventory import device_of
 from planner.reading.jsonlines import document_of, head_keys
-from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
-from planner.reading.points import number_of
-from planner.reading.reading import Piece, Reading
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, Piece, Reading, fit
+from planner.reading.measured_points import number_of
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import csv_text, places_of, printable, rows_of

@@ -10,15 +10,14 @@ from datetime import tzinfo
 from typing import Any
 
 from planner.carriers import dataclass
+from planner.reading.columns import epoch_unit_s, has_zone, iso_seconds, zone_of
 from planner.reading.jsonlines import JsonLines, document_of, head_document, head_keys
-from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, Reading, fit
+from planner.reading.measured_points import number_of
 from planner.reading.metrics import Metrics, Series, is_known, told_of
-from planner.reading.points import number_of
-from planner.reading.reading import Reading
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import printable
-from planner.reading.times import epoch_unit_s, has_zone, iso_seconds, zone_of
 
 _MOST_SERIES = 200_000
 _MOST_POINTS = 20_000_000

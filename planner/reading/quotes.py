@@ -20,15 +20,13 @@ from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog, Offer, Shape
 from planner.catalog.offers import PRICE
 from planner.catalog.pricing import OfferPattern
-from planner.reading.columns import english, plain
-from planner.reading.decimal_signs import DecimalSign, number_in, signs_of
+from planner.reading.columns import DecimalSign, english, number_in, plain, signs_of
 from planner.reading.engine_arguments import listed, mapping
 from planner.reading.inventory import device_of
 from planner.reading.jsonlines import document_of, head_keys, loads, records_of
-from planner.reading.kinds import Asked, Kind, Match, fit
-from planner.reading.points import number_of
+from planner.reading.kinds import Asked, Kind, Match, Reading, fit
+from planner.reading.measured_points import number_of
 from planner.reading.price_lists import Seen, told_of
-from planner.reading.reading import Reading
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import places_of, printable, records_by_role, rows_of

@@ -16,17 +16,13 @@ from numpy.typing import NDArray
 
 from planner.architecture.load import preset_of
 from planner.carriers import dataclass
-from planner.reading.columns import SYMBOLS, Roles
-from planner.reading.decimal_signs import Signs
-from planner.reading.kinds import Asked
+from planner.reading.columns import EPOCH_FROM_S, SYMBOLS, DayOrder, Roles, Signs, epoch_unit_s
+from planner.reading.kinds import Asked, Piece, Reading, Skips
 from planner.reading.long_log import RUN, LengthCounts, LongLog
-from planner.reading.reading import Piece, Reading, Skips
 from planner.reading.source import Source, refused
-from planner.reading.times import EPOCH_FROM_S, DayOrder, epoch_unit_s
-from planner.traffic import arrivals
-from planner.traffic.arrivals import Times
-from planner.traffic.lengths import HIGHEST_P95_OVER_MEAN
-from planner.traffic.trace import MOST_ROWS
+from planner.traffic import request_trace
+from planner.traffic.model import HIGHEST_P95_OVER_MEAN
+from planner.traffic.request_trace import MOST_ROWS, Times
 
 Array = NDArray[np.float64]
 _YEAR_S = 366 * 86_400.0
@@ -239,8 +235,8 @@ class RequestLog:
         fleet = self._show(reading, log.times, lengths)
         if fleet:
             figures = {each.label: float(each.value) for each in reading.look}
-            rates = arrivals.slot_rates(log.times)
-            fleet["qpm"] = float(f"{arrivals.mean_rate(log.times, rates) * 60:.6g}")
+            rates = request_trace.slot_rates(log.times)
+            fleet["qpm"] = float(f"{request_trace.mean_rate(log.times, rates) * 60:.6g}")
             fleet["peak_factor"] = float(f"{max(figures[_PEAK], 1.0):.4g}")
             fleet["arrival_variability"] = float(f"{figures[_BURST]:.4g}")
             fleet["input_tokens"], fleet["output_tokens"] = (spread_of(lengths[key]) for key in ("prompt", "answer"))
@@ -371,15 +367,15 @@ class RequestLog:
 
     def _show(self, reading: Reading, times: Times, lengths: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
         """Show the figures of sorted times and of lengths; the fleet that they are of, empty when no rate follows."""
-        seconds = arrivals.observed_s(times)
+        seconds = request_trace.observed_s(times)
         reading.show("requests", times.size)
         reading.show("time", seconds, "s")
-        rates = arrivals.slot_rates(times) if seconds > 0 else np.zeros(0)
+        rates = request_trace.slot_rates(times) if seconds > 0 else np.zeros(0)
         if seconds > 0:
             reading.show("rate", times.size / seconds, "requests/s")
-            reading.show(_PEAK, arrivals.peak_factor(times, rates))
-            reading.show(_BURST, arrivals.burstiness(times))
-            reading.show("longest time without a request", arrivals.longest_gap_s(times), "s")
+            reading.show(_PEAK, request_trace.peak_factor(times, rates))
+            reading.show(_BURST, request_trace.burstiness(times))
+            reading.show("longest time without a request", request_trace.longest_gap_s(times), "s")
         for name, facts in lengths.items():
             for fact, value in facts.items():
                 reading.show(f"{name}, {fact}", value, "tokens")

@@ -14,15 +14,27 @@ from typing import Any
 
 import numpy as np
 
-from planner.reading.columns import Roles, counts_both, roles_of
-from planner.reading.decimal_signs import DecimalSign, Signs, WholeSign, number_in, signs_of
-from planner.reading.jsonlines import JsonLines, flat, records_of
-from planner.reading.kinds import NOTHING, SURE, Asked, Kind, Match
-from planner.reading.reading import Reading
+from planner.reading.columns import (
+    DayOrder,
+    DecimalSign,
+    Roles,
+    Signs,
+    WholeSign,
+    counts_both,
+    day_alone,
+    has_slashes,
+    has_zone,
+    is_clock,
+    iso_seconds,
+    number_in,
+    roles_of,
+    signs_of,
+    zone_of,
+)
+from planner.reading.jsonlines import JsonLines, columns_of, flat, records_of
+from planner.reading.kinds import NOTHING, SURE, Asked, Kind, Match, Reading
 from planner.reading.request_log import RequestLog
 from planner.reading.source import Source, refused
-from planner.reading.times import DayOrder, day_alone, has_slashes, has_zone, is_clock, iso_seconds, zone_of
-from planner.reading.uniform_lines import columns_of
 
 _NEEDED = ("time", "input", "output")
 _SAID = {"time": "a time of each request", "input": "tokens of its prompt", "output": "tokens of its answer"}

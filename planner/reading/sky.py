@@ -6,15 +6,14 @@ import re
 from decimal import Decimal
 
 from planner.catalog.importers.imported import Imported, countries_of, price_of
-from planner.catalog.importers.skypilot import PROVIDERS
+from planner.catalog.importers.tool_lists import SKYPILOT_FOLDERS
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.reading.inventory import Node, device_of
 from planner.reading.inventory import told_of as machines_told
-from planner.reading.kinds import Asked, Kind, Match, fit
-from planner.reading.points import number_of
+from planner.reading.kinds import Asked, Kind, Match, Reading, fit
+from planner.reading.measured_points import number_of
 from planner.reading.price_lists import Seen, told_of
-from planner.reading.reading import Reading
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import places_of, printable, rows_of
@@ -99,7 +98,7 @@ class _Found:
         self.seen += [Seen(device=device, terms=terms, price=price / Decimal(str(count)))
                       for terms, price in paid.items()]  # fmt: skip
         cloud = row.get("CLOUD", "").lower()
-        provider = PROVIDERS.get(cloud, cloud)
+        provider = SKYPILOT_FOLDERS.get(cloud, cloud)
         shape = self.catalog.shapes.get(f"{provider}/{row.get('INSTANCE_TYPE', '')}")
         if shape is None or shape.devices * shape.compute_share != count:
             return ""  # it is shown, and no offer

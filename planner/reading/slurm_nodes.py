@@ -10,9 +10,8 @@ from typing import Any
 
 from planner.reading.inventory import MOST_NODES, Node, told_of
 from planner.reading.jsonlines import document_of, head_keys
-from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
-from planner.reading.reading import Reading
-from planner.reading.slurm import MIG_SLICE, gpus_of
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, Reading, fit
+from planner.reading.slurm_jobs import MIG_SLICE, gpus_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import places_of
 

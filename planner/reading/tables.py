@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from planner.reading.columns import english, plain
 from planner.reading.jsonlines import JsonLines, flat, records_of
-from planner.reading.reading import Skips
+from planner.reading.kinds import Skips
 from planner.reading.requests import header_of, separator_of
 from planner.reading.source import Source
 

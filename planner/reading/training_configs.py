@@ -16,10 +16,9 @@ from planner.errors import Problem
 from planner.reading.benchmarks import stem_of
 from planner.reading.engine_arguments import mapping
 from planner.reading.jsonlines import head_document, loads
-from planner.reading.kinds import NOTHING, Asked, Kind, Match
-from planner.reading.reading import Piece, Reading
-from planner.reading.recipes import MARKS as RECIPES
-from planner.reading.recipes import PYTHON, settings_of
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, Piece, Reading
+from planner.reading.python_recipes import MARKS as RECIPES
+from planner.reading.python_recipes import PYTHON, settings_of
 from planner.reading.request_log import name_of
 from planner.reading.source import Source, refused
 from planner.yamlfile import BAD, parse_yaml

@@ -11,7 +11,7 @@ from itertools import pairwise
 from statistics import median
 
 from planner.carriers import dataclass
-from planner.reading.points import number_of
+from planner.reading.measured_points import number_of
 
 _MOST_STEPS = 5_000_000
 _GIB = 2.0**30

@@ -13,17 +13,14 @@ from typing import Any
 import numpy as np
 
 from planner.reading.benchmarks import stem_of
-from planner.reading.columns import plain
-from planner.reading.decimal_signs import DecimalSign, number_in, signs_of
+from planner.reading.columns import DecimalSign, epoch_unit_s, iso_seconds, number_in, plain, signs_of
 from planner.reading.event_files import looks_like_events, scalars_of
 from planner.reading.jsonlines import document_of, head_keys
-from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
-from planner.reading.points import number_of
-from planner.reading.reading import Piece, Reading
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, Piece, Reading, fit
+from planner.reading.measured_points import number_of
 from planner.reading.request_log import name_of
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
-from planner.reading.times import epoch_unit_s, iso_seconds
 from planner.reading.training_lines import MARKS, Steps, breaks_off, plain_text, says_something, take_line
 
 

@@ -11,16 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from planner.reading.columns import plain, roles_of
-from planner.reading.decimal_signs import DecimalSign, number_in, signs_of
+from planner.reading.columns import (
+    DecimalSign,
+    epoch_unit_s,
+    iso_seconds,
+    number_in,
+    plain,
+    roles_of,
+    signs_of,
+    zone_of,
+)
 from planner.reading.jsonlines import JsonLines, document_of, flat, head_document, head_keys, records_of
-from planner.reading.kinds import NOTHING, Asked, Kind, Match, fit
-from planner.reading.points import number_of
-from planner.reading.reading import Piece, Reading
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, Piece, Reading, fit
+from planner.reading.measured_points import number_of
 from planner.reading.request_log import MODEL, lengths_of, spread_of
 from planner.reading.requests import header_of, order_of
 from planner.reading.source import Source, refused
-from planner.reading.times import epoch_unit_s, iso_seconds, zone_of
 
 _DEEP = 12
 _INPUT = ("inputtokens", "ncontexttokenstotal", "prompttokens", "totalinputtokens")

@@ -9,8 +9,7 @@ from typing import Any, TypeGuard
 
 from planner.carriers import dataclass
 from planner.reading.jsonlines import loads
-from planner.reading.kinds import NOTHING, Asked, Kind, Match
-from planner.reading.reading import Reading
+from planner.reading.kinds import NOTHING, Asked, Kind, Match, Reading
 from planner.reading.source import Source, refused
 
 _HEADER_LIMIT_BYTES = 100_000_000  # as the format bounds a safetensors header

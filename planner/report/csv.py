@@ -11,8 +11,7 @@ from planner.plan.model.rows import Energy, Place
 from planner.report.escape import csv_cell
 
 if TYPE_CHECKING:
-    from planner.plan.model.plan import PlanDocument
-    from planner.plan.model.workloads import Allocation, Workload
+    from planner.plan.model.plan import Allocation, PlanDocument, Workload
 
 Row = dict[str, object]
 # fmt: off

@@ -15,8 +15,7 @@ from planner.analysis.why.model import (
     MarginalValue,
     WhyNot,
 )
-from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Allocation
+from planner.plan.model.plan import Allocation, PlanDocument
 from planner.plan.parts import limit_name
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Headline, Lines, columns

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
 from planner.budget.model import Budget, MarginsCost
-from planner.plan.model.frontier import FrontierDocument, Tradeoff
+from planner.plan.model.frontier_document import FrontierDocument, Tradeoff
 from planner.plan.model.plan import PlanDocument
 
 # documents inside a report: their own schemas say the rest

@@ -10,21 +10,17 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from planner.plan.parts import limit_name, rows_of
-from planner.report import band_words as bands
+from planner.report import certainty_words as bands
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
+from planner.report.alternatives_view import elsewhere_lines, others_blocks, uncertain_blocks
 from planner.report.blocks import Advice, Block, Grid, Headline, Items, Lines, Said, columns, is_empty, unfolded
-from planner.report.commands import next_steps
-from planner.report.elsewhere_words import elsewhere_lines
-from planner.report.others_view import others_blocks
+from planner.report.next_words import next_steps, ways_out
 from planner.report.schedule_view import schedule_blocks
-from planner.report.uncertain_view import uncertain_blocks
-from planner.report.ways_out import ways_out
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Infeasible
-    from planner.plan.model.plan import PlanDocument
-    from planner.plan.model.workloads import Allocation, Workload
+    from planner.plan.model.plan import Allocation, PlanDocument, Workload
 
 SECTIONS = (
     "ways-out",

@@ -11,17 +11,15 @@ from typing_extensions import TypedDict
 from planner import units
 from planner.candidates.program import SHARE
 from planner.candidates.ties import NAMES
-from planner.plan.asked import currency_of
-from planner.plan.parts import spent_on
+from planner.plan.parts import currency_of, spent_on
 from planner.plan.proof import is_proven
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import Contract
     from planner.plan.model.fleet import ServingAllocation
     from planner.plan.model.others import Conflict, Limit, Plain, Reason, Rejected, RowInShort
-    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.plan import Allocation, Alternative, PlanDocument, Workload
     from planner.plan.model.rows import TrainingAllocation
-    from planner.plan.model.workloads import Allocation, Alternative, Workload
 
 _ONE = re.compile(r"(?<![0-9.,])1 (device|node|shape|provider)s\b")
 _BAR = 24

@@ -21,9 +21,8 @@ from planner.units import format_number as number
 if TYPE_CHECKING:
     from planner.plan.model.bought import Contract
     from planner.plan.model.fleet import ServingAllocation, Target
-    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.plan import Allocation, PlanDocument, ServingWorkload, TrainingWorkload, Workload
     from planner.plan.model.rows import TrainingAllocation
-    from planner.plan.model.workloads import Allocation, ServingWorkload, TrainingWorkload, Workload
 
 _FEW = 3
 _SOON_HOURS = 12  # of a run by a deadline in days: 0.04 of a day says little

@@ -13,9 +13,8 @@ from planner.units import format_number as number
 
 if TYPE_CHECKING:
     from planner.plan.model.fleet import Availability, Point, ServingAllocation, ServingTier
-    from planner.plan.model.plan import PlanDocument
+    from planner.plan.model.plan import PlanDocument, ServingWorkload
     from planner.plan.model.rows import MeasuredError
-    from planner.plan.model.workloads import ServingWorkload
 
 Latency = Literal["ttft_s", "tpot_s", "e2e_s"]
 Quantile = Literal["p50", "p95"]

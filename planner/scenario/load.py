@@ -1,17 +1,21 @@
-"""From a scenario file to a checked `Scenario`: includes, overrides, --set, validation.
+"""From a scenario file to a checked `Scenario`: includes, overrides, --set, validation; and its cases of `uncertainty`.
 
-Every problem of the file is collected and raised at once; every value keeps the place where it
-was written, in the file, in an included file, in an override or on the command line.
+Every problem of the file is collected and raised at once; every value keeps the place where it was written, in the
+file, in an included file, in an override or on the command line. Keys that plan/v1 defines and this version does not
+act on yet are refused when used, never ignored (`NOT_YET`).
 
-Keys that plan/v1 defines and this version does not act on yet are refused when used, never ignored (`NOT_YET`).
+A case is a scenario of its own with the probability that it has. Whatever is left of the probability belongs to the
+scenario as it is written.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
+from fractions import Fraction
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,11 +24,10 @@ from pydantic_core import PydanticCustomError
 from planner.carriers import dataclass
 from planner.errors import InputError, Problem
 from planner.files import StrPath, contained_path, read_text
-from planner.scenario.checks import cross_checks
+from planner.scenario.checks import AS_WRITTEN, cross_checks, probability, uncertainty_problems
 from planner.scenario.mistakes import Mistake, empty_unknown, from_pydantic, mistake, one_each
-from planner.scenario.money import rates_of
+from planner.scenario.money_fields import rates_of
 from planner.scenario.overrides import case_place, merge, override, parse_setting, without
-from planner.scenario.probability import uncertainty_problems
 from planner.scenario.schema import Scenario
 from planner.scenario.serving_fleet import read_demand
 from planner.scenario.shipped import PREFIX, find_scenario, folder_of
@@ -436,3 +439,37 @@ def _placed(problem: Problem, node: Node) -> Problem:
         return problem
     return Problem(reference=problem.reference, message=problem.message, places=(node.place,),
                    hint=problem.hint or "check the path")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Possible:
+    """One thing that may happen."""
+
+    name: str
+    probability: Fraction
+    scenario: Scenario
+
+
+def cases_of(scenario: Scenario) -> tuple[Possible, ...]:
+    """Every case with a probability above 0: first the scenario as written, then those of `uncertainty`.
+
+    Raises
+    ------
+    InputError
+        Settings that make no valid scenario.
+    """
+    shares = {entry.name: probability(entry.probability) for entry in scenario.uncertainty}
+    rest = 1 - sum(shares.values(), start=Fraction(0))
+    cases = [Possible(name=AS_WRITTEN, probability=rest, scenario=_plainly(scenario, {}))]
+    cases += [
+        Possible(name=entry.name, probability=shares[entry.name], scenario=_plainly(scenario, dict(entry.settings)))
+        for entry in scenario.uncertainty
+    ]
+    return tuple(case for case in cases if case.probability > 0)
+
+
+def _plainly(scenario: Scenario, settings: dict[str, Any]) -> Scenario:
+    """The scenario with some settings, and with nothing uncertain."""
+    data = {key: value for key, value in scenario.resolved.items() if key not in ("uncertainty", "risk")}
+    texts = [f"{path}={json.dumps(value)}" for path, value in settings.items()]
+    return parse_scenario(json.dumps(data), file=scenario.file, settings=texts)

@@ -39,23 +39,32 @@ from planner.scenario.fields import (
     parse_date,
     refuse,
 )
-from planner.scenario.model_ref import ModelRef
-from planner.scenario.money import Currency, Money, Price, TransferPrice
-from planner.scenario.owned import Owned
-from planner.scenario.part import Part
+from planner.scenario.hardware_keys import (
+    COMMITMENT_HOURS,
+    Contract,
+    Data,
+    Discount,
+    Flex,
+    Owned,
+    PriceModel,
+    ProviderKind,
+    SiteLimit,
+)
+from planner.scenario.money_fields import Currency, Money, Price, TransferPrice
 from planner.scenario.periods import period_for
-from planner.scenario.runs import (
+from planner.scenario.serving_fleet import EngineLimits, Format, ServingFleet
+from planner.scenario.training_job import Batch, Optimizer, Stack, TrainingJob
+from planner.scenario.workload_parts import (
     DEFAULT_CONFIDENCE,
     DEFAULT_ESTIMATOR,
     Estimator,
     Failures,
     GivenLayout,
     Lora,
+    ModelRef,
+    Part,
     StepTime,
 )
-from planner.scenario.serving_fleet import EngineLimits, Format, ServingFleet
-from planner.scenario.terms import COMMITMENT_HOURS, Contract, Data, Discount, Flex, PriceModel, ProviderKind, SiteLimit
-from planner.scenario.training_job import Batch, Optimizer, Stack, TrainingJob
 from planner.yamlfile.writing import flow_text
 
 if TYPE_CHECKING:

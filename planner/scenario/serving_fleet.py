@@ -16,7 +16,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, model_validator
 
-from planner.architecture.card import stored_format
+from planner.architecture.load import stored_format
 from planner.carriers import dataclass
 from planner.errors import InputError, Problem
 from planner.scenario.fields import (
@@ -42,20 +42,22 @@ from planner.scenario.fields import (
     refuse,
     written,
 )
-from planner.scenario.layout_pin import ReplicaPin, layout_branch
-from planner.scenario.lengths import Lengths, lengths_branch
-from planner.scenario.model_ref import ModelRef, model_branch
-from planner.scenario.money import PricePerTokens
-from planner.scenario.part import Part
-from planner.scenario.runs import (
+from planner.scenario.money_fields import PricePerTokens
+from planner.scenario.workload_parts import (
     DEFAULT_CONFIDENCE,
     DEFAULT_ESTIMATOR,
     Estimator,
+    Lengths,
+    ModelRef,
+    Part,
+    ReplicaPin,
+    layout_branch,
+    lengths_branch,
+    model_branch,
 )
 from planner.traffic import LengthMoments, Traffic
-from planner.traffic.rates import Rates, read_rates
-from planner.traffic.tables import Histogram, read_histogram, read_load_profile
-from planner.traffic.trace import read_trace
+from planner.traffic.request_trace import read_trace
+from planner.traffic.tables import Histogram, Rates, read_histogram, read_load_profile, read_rates
 
 DEFAULT_PEAK_FACTOR = 2.0
 POISSON = 1.0

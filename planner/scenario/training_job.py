@@ -28,22 +28,24 @@ from planner.scenario.fields import (
     Tokens,
     refuse,
 )
-from planner.scenario.layout_pin import LayoutPin, layout_branch
-from planner.scenario.model_ref import ModelRef, model_branch
-from planner.scenario.part import Part
-from planner.scenario.runs import (
+from planner.scenario.hardware_keys import Data
+from planner.scenario.workload_parts import (
     DEFAULT_CONFIDENCE,
     DEFAULT_ESTIMATOR,
     Estimator,
     Failures,
+    LayoutPin,
     Lora,
+    ModelRef,
+    Part,
     Recompute,
     Sharding,
     StepTime,
     failures_branch,
+    layout_branch,
+    model_branch,
     step_time_branch,
 )
-from planner.scenario.terms import Data
 
 Precision = Literal["fp32", "fp16", "bf16", "fp8"]
 

@@ -23,12 +23,19 @@ from typing import TYPE_CHECKING, Any
 
 from planner.errors import StoppedError, UsageError
 from planner.files import read_bytes
-from planner.sweeps.question import Answer, Answered, lost
-from planner.sweeps.sharing import PACKAGES, VersionsDifferError, answered, versions_here, versions_of
+from planner.sweeps.question import (
+    PACKAGES,
+    Answer,
+    Answered,
+    VersionsDifferError,
+    answered,
+    lost,
+    versions_here,
+    versions_of,
+)
 
 if TYPE_CHECKING:
-    from planner.sweeps.local import Asked
-    from planner.sweeps.run import Runner
+    from planner.sweeps.answering import Asked, Runner
 
 CONNECT_S = 10.0  # for a scheduler to answer
 WORKERS_S = 30.0  # for a worker to be there

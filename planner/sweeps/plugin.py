@@ -6,8 +6,7 @@ from typing import Any
 
 from distributed import WorkerPlugin
 
-from planner.sweeps.question import Answer
-from planner.sweeps.sharing import Versions, forget, know
+from planner.sweeps.question import Answer, Versions, forget, know
 
 
 class Sharing(WorkerPlugin):  # type: ignore[misc]  # Any: not looked at

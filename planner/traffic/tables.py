@@ -1,8 +1,15 @@
-"""Tables of a fleet's traffic: shares of buckets, weights of hours."""
+"""Tables of a fleet's traffic: shares of buckets, weights of hours, measured rates of offers by bucket.
+
+A rate is what an offer can serve of a bucket, and what it costs. Names are of buckets and offers, and no row stands
+twice.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +17,78 @@ from planner.carriers import dataclass
 from planner.csvtable import Columns, Table
 from planner.errors import Place, Problem
 from planner.files import StrPath
-from planner.traffic.arrivals import DAY_HOURS, WEEK_HOURS
-from planner.traffic.lengths import SHARE_TOLERANCE
-from planner.traffic.model import Array
-from planner.traffic.names import PAIR, bucket_name, repeated
-from planner.traffic.trace import LONGEST
+from planner.traffic.model import SHARE_TOLERANCE, Array
+from planner.traffic.request_trace import DAY_HOURS, LONGEST, WEEK_HOURS
+
+PAIR = ("input_bucket", "output_bucket")
+_LONGEST_NAME = 80
+
+
+def bucket_name(table: Table, line: int, row: dict[str, Any]) -> str | None:
+    """The name of the bucket of a row; None, and a mistake noted, when it cannot be one.
+
+    Parameters
+    ----------
+    table
+        Takes the mistakes.
+    line
+        Where the row begins, from 1.
+    row
+        Typed cells by column; one that is missing or wrong has been noted by the table.
+    """
+    pair = [row.get(column) for column in PAIR]
+    good = [name is not None and is_name(table, line, column, name) for column, name in zip(PAIR, pair)]
+    if not all(good):
+        return None
+    return "/".join(str(name) for name in pair)
+
+
+def is_name(table: Table, line: int, column: str, name: str) -> bool:
+    """Whether a text may name a bucket or an offer; a mistake is noted when not.
+
+    Parameters
+    ----------
+    table
+        Takes the mistake.
+    line
+        Where the row begins, from 1.
+    column
+        Of the text; those of buckets may hold no slash.
+    name
+        The text.
+    """
+    barred = "/" if column in PAIR else ""
+    good = name.isprintable() and len(name) <= _LONGEST_NAME and not (barred and barred in name)
+    if not good:
+        hint = f"a name without control characters{' and /' if barred else ''}, of at most {_LONGEST_NAME} characters"
+        table.complain("unsafe-name", f"{column} is {name[:_LONGEST_NAME]!r}", line, column, hint)
+    return good
+
+
+def repeated(table: Table, line: int, what: str, key: str, seen: dict[str, int], column: str = PAIR[0]) -> bool:
+    """Whether a key was seen in an earlier row; a mistake is noted when so.
+
+    Parameters
+    ----------
+    table
+        Takes the mistake.
+    line
+        Where the row begins, from 1.
+    what
+        The row as the message calls it.
+    key
+        What only one row may have.
+    seen
+        Line of the first row of each key; a new key is put in.
+    column
+        Where the mistake is shown.
+    """
+    if key not in seen:
+        seen[key] = line
+        return False
+    table.complain("duplicate-row", f"{what} stands in line {seen[key]} already", line, column, "keep one of the two")
+    return True
+
 
 MOST_BUCKETS = 10_000
 _SHARES = Columns(
@@ -133,3 +207,89 @@ def _edge(name: str) -> float:
     except ValueError:
         return math.nan
     return value if 1 <= value <= LONGEST else math.nan
+
+
+_FIGURES = ("price_usd_per_hour", "max_requests_per_s")
+_NAMES = ("offer", *PAIR, *_FIGURES)
+_COLUMNS = Columns(
+    kinds=dict.fromkeys(("offer", *PAIR), str) | dict.fromkeys(_FIGURES, float),
+    required=_NAMES, filled=_NAMES, zero_allowed=_FIGURES, most=dict.fromkeys(_FIGURES, 1e9),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rates:
+    """What one unit of each offer serves of each bucket when it serves nothing else, within the user's targets."""
+
+    offers: tuple[str, ...]
+    price_microusd_per_hour: tuple[int, ...]
+    buckets: tuple[str, ...]  # as in the traffic that the rates are joined with
+    max_requests_per_s: Array  # (offers, buckets); 0 = cannot serve  [1/s]
+    files: tuple[tuple[str, str], ...] = ()  # what was read: name, sha256
+
+
+@dataclass(slots=True)
+class _Offer:
+    """One offer while its rows are read."""
+
+    price: float
+    line: int
+    rates: dict[str, float] = field(default_factory=dict)
+
+
+def read_rates(path: StrPath, buckets: Sequence[str]) -> Rates:
+    """Columns offer, price_usd_per_hour, input_bucket, output_bucket, max_requests_per_s, joined with buckets.
+
+    Every offer has one price and, for each of `buckets`, one rate, 0 where it cannot serve; buckets
+    that nobody asks for are left out.
+
+    Raises
+    ------
+    InputError
+        Every mistake of the file, each with line and column.
+    """
+    table = Table.open(path, _COLUMNS)
+    offers = _offers(table)
+    if not table.problems:
+        _complete(table, offers, buckets)
+    table.demand_none()
+    rates = [[offer.rates[bucket] for bucket in buckets] for offer in offers.values()]
+    return Rates(
+        offers=tuple(offers),
+        price_microusd_per_hour=tuple(round(offer.price * 1e6) for offer in offers.values()),
+        buckets=tuple(buckets),
+        max_requests_per_s=np.array(rates, dtype=np.float64),
+        files=((table.file, table.sha256),),
+    )
+
+
+def _offers(table: Table) -> dict[str, _Offer]:
+    offers: dict[str, _Offer] = {}
+    seen: dict[str, int] = {}
+    for line, row in table.rows():
+        bucket = bucket_name(table, line, row)
+        name, price, rate = row.get("offer"), row.get("price_usd_per_hour"), row.get("max_requests_per_s")
+        if name is None or bucket is None or price is None or rate is None or not is_name(table, line, "offer", name):
+            continue
+        what = f"the offer '{name}' with the bucket '{bucket}'"
+        if repeated(table, line, what, f"{name}\n{bucket}", seen, "offer"):
+            continue
+        offer = offers.setdefault(name, _Offer(price, line))
+        offer.rates[bucket] = rate
+        if offer.price != price:
+            message = f"the offer '{name}' costs {price:g} here and {offer.price:g} in line {offer.line}"
+            table.complain("conflict", message, line, "price_usd_per_hour", "give an offer one price")
+    return offers
+
+
+def _complete(table: Table, offers: Mapping[str, _Offer], buckets: Sequence[str]) -> None:
+    """Note the offers that do not say what they serve of each bucket."""
+    for name, offer in offers.items():
+        missing = [bucket for bucket in buckets if bucket not in offer.rates]
+        if missing:
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            message = f"the offer '{name}' has no rate for the bucket '{missing[0]}'{more}"
+            hint = "write 0 for what it cannot serve; names join the histogram's"
+            table.complain("missing-row", message, offer.line, "offer", hint)
+    if not offers:
+        table.complain("missing-row", "the table has no offer", 1, 0, "give each offer a row for each bucket")

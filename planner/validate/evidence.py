@@ -16,8 +16,16 @@ from planner.validate.judgement import Judged, interval_score, one_band_score, v
 from planner.validate.judgement import Verdict as Judgement
 from planner.validate.judgement import verdicts as verdicts_of
 from planner.validate.rows import MeasuredRow
-from planner.validate.score import Predicted, Scored, coverage, score_memory, score_step_times
-from planner.validate.summary import FEWEST_ROWS, Summary, summarise
+from planner.validate.score import (
+    FEWEST_ROWS,
+    Predicted,
+    Scored,
+    Summary,
+    coverage,
+    score_memory,
+    score_step_times,
+    summarise,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,8 @@ from planner.validate.rows import TABLES, TOTALS_TABLES
 from planner.validate.serving_rows import SERVING_TABLES
 from planner.validate.totals_inputs import SETTINGS_TABLE
 
-TRAINING = ("planner.validate.training", "planner.validate.memory")
-SERVING = ("planner.validate.serving", "planner.validate.serving_memory", "planner.validate.serving_points")
+TRAINING = ("planner.validate.training", "planner.validate.memory_rows")
+SERVING = ("planner.validate.serving", "planner.validate.serving_entries", "planner.validate.serving_points")
 _ROOMS = ("equations", "estimate", "validate")
 _SHOWING = "planner.report."  # how a catalog is drawn in a notebook leads everywhere, and predicts nothing
 _TABLES = (*TABLES, *TOTALS_TABLES, SETTINGS_TABLE, *SERVING_TABLES)

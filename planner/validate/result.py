@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 from typing import Any, cast
 
 from planner.carriers import dataclass
-from planner.validate.conventions import measured_tflops_per_device
 from planner.validate.model import (
     BandRow,
     CoverageRow,
@@ -22,10 +21,14 @@ from planner.validate.model import (
     ValidationDocument,
 )
 from planner.validate.rows import MeasuredRow
+from planner.validate.rows_facts import measured_tflops_per_device
 from planner.validate.score import (
     Coverage,
     Predicted,
     Scored,
+    Shown,
+    Summary,
+    by_name,
     coverage,
     memory_summaries,
     score_memory,
@@ -33,7 +36,6 @@ from planner.validate.score import (
     summaries,
     why_left_out,
 )
-from planner.validate.summary import Shown, Summary, by_name
 
 QUANTITIES: tuple[Quantity, ...] = ("step_time_s", "tokens_per_s_per_device", "tflops_per_device", "peak_memory_bytes")
 SERVING_QUANTITIES: tuple[Quantity, ...] = (

@@ -1,7 +1,7 @@
 """Rows of measurements: what was run, and what was read off the clock and the allocator.
 
-The columns are those of planner/measurements/README.md. An empty cell, or a column that a
-file does not have, is None: unknown, which is neither zero nor a default.
+The columns are those of planner/measurements/README.md. An empty cell, or a column that a file does not have, is None:
+unknown, which is neither zero nor a default. In a user's table a wrong cell costs its row and no other.
 """
 
 from __future__ import annotations
@@ -9,18 +9,65 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from planner.carriers import dataclass
-from planner.csvtable import Columns, kinds_of, read_table
+from planner.csvtable import Columns, Table, kinds_of, read_table
 from planner.errors import InputError, Place, Problem
 from planner.files import StrPath
-from planner.validate.user_rows import rows_that_can_be_read
+
+
+class Named(Protocol):
+    """A row with a name of its own."""
+
+    @property
+    def name(self) -> str:
+        """The id, or the line when there is none."""
+        ...
+
+
+Row = TypeVar("Row", bound=Named)
+
+
+def rows_that_can_be_read(
+    path: StrPath, columns: Columns, make: Callable[..., Row], contradiction: Callable[[Row], str]
+) -> tuple[tuple[Row, ...], dict[str, str], tuple[str, ...]]:
+    """Rows of a table in their order, what is wrong with the others by name, and columns of other names.
+
+    Parameters
+    ----------
+    make
+        A row of its cells, and of the file and line where it stands.
+    contradiction
+        What a row says twice and differently; "" where it agrees with itself.
+
+    Raises
+    ------
+    InputError
+        No file, no CSV, or a needed column is missing.
+    """
+    table = Table.open(path, replace(columns, others=True))
+    kept: list[Row] = []
+    refused: dict[str, str] = {}
+    for line, cells in table.rows():
+        if table.problems:
+            name = str(cells.get("id") or f"line {line}")
+            refused[name] = "; ".join(problem.message for problem in table.problems)
+            table.problems.clear()
+            continue
+        row = make(**cells, file=str(path), line=line)
+        if wrong := contradiction(row):
+            refused[row.name] = wrong
+        else:
+            kept.append(row)
+    table.demand_none()
+    return tuple(kept), refused, tuple(table.ignored)
+
 
 HOUSE = Path(__file__).parents[1] / "measurements"
 TABLES = ("training.csv", "training_more.csv")

@@ -22,8 +22,7 @@ from planner.estimate.layout import RECOMPUTE_FULL, RECOMPUTE_NONE, RECOMPUTE_SE
 from planner.estimate.run import adapter_parameters
 from planner.estimate.training_analytic import LORA_GATHER_BYTES, NF4_BYTES
 from planner.validate.rows import MeasuredRow
-from planner.validate.rows_machine import low_precision, slices_of
-from planner.validate.rows_model import architecture_of
+from planner.validate.rows_facts import architecture_of, low_precision, slices_of
 
 _SHARDING = {"none": 0, "zero0": 0, "zero1": 1, "distopt": 1, "zero2": 2, "zero3": 3, "fsdp": 3}
 _FRAMEWORKS = (

@@ -35,14 +35,15 @@ from planner.estimate.serving_step import Replica
 from planner.estimate.serving_work import ServingWork
 from planner.validate.serving_entries import (
     Entry,
+    RowMemory,
     Values,
     domain_of,
     entries_of,
     layout_of,
     machine_of,
+    memory_of,
     serving_refusal,
 )
-from planner.validate.serving_memory import RowMemory, memory_of
 from planner.validate.serving_rows import ServingRow, band_kind
 
 # Engines that hold the cache of the batch that they are asked for from the start, and fail where it does not fit.

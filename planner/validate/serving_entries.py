@@ -1,6 +1,9 @@
 """Measured serving rows as layouts that they may have had, each with the memory of its engine.
 
-The model of a serving row: the preset of its name, one of the same shape, that of its cells, or a mere size.
+The model of a serving row is the preset of its name, one of the same shape, that of its cells, or a mere size. Memory
+says whether what a row states can have run, and the peak that its engine would show. Engines that page their cache run
+as many sequences as fit and keep the others waiting; engines of 2022 and compiled ones allocate the cache of the whole
+batch before they begin, and fail where it does not fit.
 """
 
 from __future__ import annotations
@@ -14,12 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.architecture.build import build
 from planner.architecture.config import Config
+from planner.architecture.from_config import build
 from planner.architecture.load import coarse_model, load_model, preset_config, preset_of
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device
+from planner.equations.registry import as_float
 from planner.errors import InputError
 from planner.estimate.engines import engine_rules
 from planner.estimate.machine import Machine
@@ -29,11 +33,11 @@ from planner.estimate.serving import (
     ServingSpec,
     serving_memory,
     serving_peaks,
+    weight_bytes_of_model,
 )
-from planner.validate.mlperf import unknown_task
+from planner.estimate.serving_step import sequence_cache_bytes
 from planner.validate.rows import MeasuredRow
-from planner.validate.rows_machine import REFERENCE_NETWORK_BYTES_PER_S
-from planner.validate.rows_model import expert_configs, parameters_of, with_shape
+from planner.validate.rows_facts import REFERENCE_NETWORK_BYTES_PER_S, expert_configs, parameters_of, with_shape
 from planner.validate.serving_rows import ServingRow
 from planner.validate.serving_setup import (
     Load,
@@ -44,6 +48,7 @@ from planner.validate.serving_setup import (
     serving_device,
     serving_engine,
     splits_of,
+    unknown_task,
     weight_format,
 )
 
@@ -310,3 +315,64 @@ def domain_of(device: Device) -> float:
     """Devices that the fast links of a server join: of GPUs up to the eight of a node, of other devices all."""
     most = float(device.scale_up.max_devices) if device.scale_up else 1.0
     return min(most, 8.0) if device.kind == "gpu" else most
+
+
+WHOLE_BATCH = ("fastertransformer", "neuron")  # names of engines that allocate for the batch that is asked for
+# What FasterTransformer holds beside weights and cache: 2.7e9 B, and 53 B per unit of width for each token of the
+# prompts. Read off the memory column of its guide for GPT 1.3B and 6.7B (27 cells, within 3.4 %):
+# NVIDIA/FasterTransformer, docs/gpt_guide.md@df4a753, read 2026-11-21.
+WHOLE_BATCH_OVERHEAD_BYTES = 2.7e9
+WHOLE_BATCH_BYTES_PER_PROMPT_VALUE = 53.0
+DRIVER_SHARE = 0.01  # of a device's memory, which no program gets: 79.2 of 80 GiB on an A100 or H100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowMemory:
+    """Memory of one device, for one layout of a row.  [B]"""
+
+    needed_bytes: float  # at least, before the engine begins: of the whole batch, or of one longest request
+    available_bytes: float
+    peak_bytes: float  # that a monitor of the device would show
+    batch_limit: float  # sequences that run at once
+
+    @property
+    def runs(self) -> bool:
+        """Whether the engine can begin at all."""
+        return self.needed_bytes <= self.available_bytes
+
+
+def memory_of(row: ServingRow, entry: Entry) -> RowMemory:
+    """Memory of a row in one of its layouts."""
+    if any(name in (row.engine or "").lower() for name in WHOLE_BATCH):
+        return _whole_batch(entry)
+    found = paged_memory(entry)
+    weights, cache = float(np.max(found.terms["weights"])), float(np.max(found.kv_pool_bytes))
+    beside = float(np.max(as_float(found.terms["workspace"]) + as_float(found.terms["overhead"])))
+    missing = float(np.max(found.missing_bytes))
+    available = float(np.max(found.usable_bytes))
+    return RowMemory(
+        needed_bytes=available + missing if missing else weights + beside,
+        available_bytes=available,
+        peak_bytes=weights + beside + max(cache, 0.0),
+        batch_limit=entry.batch_limit,
+    )
+
+
+def _whole_batch(entry: Entry) -> RowMemory:
+    """Weights, cache of every sequence at its full length, and the activations of all prompts."""
+    arch, load, split = entry.arch, entry.load, entry.split
+    held = float(machine_of([entry.device]).memory_bytes[0])
+    stages = split.tp * split.pp
+    sequence = float(sequence_cache_bytes(arch, entry.kv_cache, load.input_tokens + load.output_tokens, split.tp))
+    weights = weight_bytes_of_model(arch, entry.weights) / stages
+    fixed = weights + WHOLE_BATCH_OVERHEAD_BYTES
+    prompts = WHOLE_BATCH_BYTES_PER_PROMPT_VALUE * arch.hidden_size * load.input_tokens
+    each = (sequence + prompts) / split.pp  # a pipeline cuts the batch into as many parts as it has stages
+    available = (1 - DRIVER_SHARE) * held
+    needed = fixed + load.clients * each
+    return RowMemory(
+        needed_bytes=needed,
+        available_bytes=available,
+        peak_bytes=needed,
+        batch_limit=float(np.floor(max(available - fixed, 0.0) / each)),
+    )

@@ -10,20 +10,21 @@ import numpy as np
 from planner.carriers import dataclass
 from planner.validate.evidence import BAND, COVERAGE, DEVICE_SLACK, SLACK, Figure
 from planner.validate.judgement import cluster_interval, interval_score, one_band_score
+from planner.validate.score import by_name, summarise
 from planner.validate.serving import ServingPrediction, batch_of
-from planner.validate.serving_bars import (
+from planner.validate.serving_entries import Entry
+from planner.validate.serving_result import coverage_of, figures_of, memory_fit, said_of
+from planner.validate.serving_rows import ServingRow
+from planner.validate.serving_score import (
     QUANTITIES,
     Folds,
+    ScoredPoint,
     ServingFold,
     ServingVerdict,
     campaigns_of_pairs,
     judge_serving,
+    score_points,
 )
-from planner.validate.serving_entries import Entry
-from planner.validate.serving_result import coverage_of, figures_of, memory_fit, said_of
-from planner.validate.serving_rows import ServingRow
-from planner.validate.serving_score import ScoredPoint, score_points
-from planner.validate.summary import by_name, summarise
 
 ACCEPTED = 0.99  # of cells that ran
 MANY_CAMPAIGNS = 8  # of a pair, from which its bands are judged

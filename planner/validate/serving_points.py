@@ -1,4 +1,7 @@
-"""What serving rows measured, figure by figure, and which figures count in no error."""
+"""What serving rows measured, figure by figure, and which figures count in no error.
+
+By which rule a figure counts in none is what left_out.csv must say.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ import re
 from collections.abc import Sequence
 
 from planner.carriers import dataclass
-from planner.validate.mlperf import task_of
 from planner.validate.serving import ServingBatch, floor_s, ideal_cycle_s
 from planner.validate.serving_entries import Entry
 from planner.validate.serving_rows import ServingRow, band_kind, typed_inputs
+from planner.validate.serving_setup import task_of
 
 # Loads whose figures of a kind a steady state predicts. In a pile that is sent at once the first token is a queueing
 # time, and the time per token is that of a batch whose size is not stated.
@@ -155,3 +158,35 @@ def why_not(row: ServingRow, metric: str, measured: float, entry: Entry, floor: 
         return "below the physical floor: weights and cache take longer to read once at full bandwidth"
     waits = row.load == "closed" and (row.concurrency or 1) > entry.batch_limit * entry.split.replicas
     return "more clients than fit in memory: a queueing time" if metric == "ttft_s" and waits else ""
+
+
+OUT_OF_MEMORY = "ran out of memory: counts in the memory fit alone"
+ALL_AT_ONCE = "TTFT and TPOT: all requests are sent at once, so they are a queueing time and that of an unstated batch"
+TAIL = "TTFT and TPOT: a 99th percentile under limits, and a median of a load that is not stated"
+UNSTATED = "TTFT and TPOT: of a pile of requests, whose batch is not stated"
+_NAMES = {"ttft_s": "TTFT", "tpot_s": "TPOT"}
+
+
+def left_out_of(rows: Sequence[ServingRow], points: Sequence[Point]) -> dict[str, str]:
+    """Name of each row that has a figure without weight, and why.
+
+    Parameters
+    ----------
+    rows, points
+        The table, and its figures as `points_of` gives them.
+    """
+    reasons: dict[int, list[str]] = {i: list(_by_load(row)) for i, row in enumerate(rows)}
+    for point in points:
+        if point.left_out and point.left_out != UNTRUSTED:
+            reasons[point.position].append(f"{_NAMES.get(point.metric, point.metric)}: {point.left_out}")
+    return {rows[i].name: "; ".join(dict.fromkeys(own)) for i, own in reasons.items() if own}
+
+
+def _by_load(row: ServingRow) -> Sequence[str]:
+    if row.trust == NO_TRUST:
+        return (f"trust C: {UNTRUSTED}",)
+    if row.out_of_memory:
+        return (OUT_OF_MEMORY,)
+    if row.ttft_ms is None and row.tpot_ms is None:
+        return ()
+    return {"burst": (ALL_AT_ONCE,), "mlperf": (TAIL,), "offline": (UNSTATED,)}.get(row.load, ())

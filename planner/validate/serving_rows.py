@@ -13,8 +13,7 @@ from typing import Any
 from planner.carriers import dataclass
 from planner.csvtable import Columns, kinds_of, read_table
 from planner.files import StrPath
-from planner.validate.rows import HOUSE
-from planner.validate.user_rows import rows_that_can_be_read
+from planner.validate.rows import HOUSE, rows_that_can_be_read
 
 SERVING_TABLES = ("serving.csv", "serving_more.csv")
 SHIPPED_SERVING = "planner/measurements/serving.csv, serving_more.csv"

@@ -1,16 +1,22 @@
-"""Whole training runs: device hours of published budgets, predicted by the coarse and by the analytic tier.
+"""Whole training runs: device hours predicted by the coarse and by the analytic tier, against published budgets.
 
-The coarse (`rule`) tier knows a share of the peak for each device family. The analytic tier searches the
-layouts of the row's count of devices, as a plan does, and takes the fastest that fits the memory, with
-failures and checkpoints at their defaults on top.
+The coarse (`rule`) tier knows a share of the peak for each device family. The analytic tier searches the layouts of the
+row's count of devices, as a plan does, and takes the fastest that fits the memory, with failures and checkpoints at
+their defaults on top.
+
+What size costs a whole run is the one constant that budgets of whole runs decide. Predicted hours are those without it
+times 1 + loss (hosts - 1) / hosts: failures and checkpoints scale with the steps. It is fitted and cross-validated; a
+publisher weighs one, however many runs it has published.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +26,7 @@ from planner.candidates.offers import Site
 from planner.candidates.training_question import TrainingQuestion, resolve_training
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
+from planner.equations.reliability import scale_loss_factor
 from planner.equations.rules import training_hours
 from planner.estimate.frameworks import FRAMEWORKS, framework_can
 from planner.estimate.layout import Layout
@@ -27,7 +34,10 @@ from planner.estimate.resolve_run import devices_per_host
 from planner.estimate.training import training_memory, training_time
 from planner.scenario.load import parse_scenario
 from planner.validate import totals_inputs as inputs
-from planner.validate.rows import TotalsRow
+from planner.validate.model import CoverageRow, Quantity, RowLabel, RowValidated
+from planner.validate.result import Validation, row_document, summary_row
+from planner.validate.rows import MeasuredRow, TotalsRow
+from planner.validate.score import Scored, summaries
 
 TIERS = ("rule", "analytic")
 _NO_PRICE = Offer(
@@ -160,3 +170,149 @@ def _fastest(
 def _split(layout: Layout, row: int) -> dict[str, int]:
     names = ("dp", "tp", "pp", "vpp", "cp", "ep", "micro_batch", "sharding", "recompute", "global_batch")
     return {name: int(np.asarray(getattr(layout, name))[row]) for name in names}
+
+
+TRIED = np.round(np.arange(0.0, 0.505, 0.01), 2)  # hundredths: runs of nine publishers decide no finer
+
+
+class Run(NamedTuple):
+    """One run with a measured figure."""
+
+    name: str
+    publisher: str
+    hosts: int
+    bare: float  # predicted over measured device hours, without what size costs
+
+    def ratio(self, loss: float) -> float:
+        """Predicted over measured at a loss."""
+        return self.bare * float(scale_loss_factor(loss, self.hosts))
+
+
+def runs_of(rows: Sequence[TotalsRow], predictions: Sequence[TotalsPrediction]) -> list[Run]:
+    """Runs of which hours are both predicted and measured."""
+    found = []
+    for row, said in zip(rows, predictions, strict=True):
+        if row.device_hours and said.device_hours and said.hosts:
+            lost = said.terms.get("scale_loss", 0.0)
+            steps = sum(hours for name, hours in said.terms.items() if name not in _BEYOND_STEPS)
+            bare = said.device_hours * steps / (steps + lost) / row.device_hours
+            found.append(Run(row.name, publisher_of(row), said.hosts, bare))
+    return found
+
+
+_BEYOND_STEPS = ("scale_loss", "stragglers", "checkpoints", "lost_work", "restarts")
+
+
+def publisher_of(row: TotalsRow) -> str:
+    """Who published a figure: the owner of a repository, so that cards of one house count as one source."""
+    head = (row.source or row.file).split(":")[0]
+    return head.split("/")[0] if "/" in head else head
+
+
+def fitted_scale_loss(runs: Sequence[Run]) -> float:
+    """The loss with the least squares of the logarithm of predicted over measured, in the mean of publishers' means."""
+    counts = Counter(run.publisher for run in runs)
+    errors = [sum(np.log(run.ratio(loss)) ** 2 / counts[run.publisher] for run in runs) for loss in TRIED]
+    return float(TRIED[int(np.argmin(errors))])
+
+
+def left_out_errors(runs: Sequence[Run]) -> dict[str, float]:
+    """Absolute relative error of every run, the loss fitted without its publisher."""
+    errors: dict[str, float] = {}
+    for publisher in sorted({run.publisher for run in runs}):
+        loss = fitted_scale_loss([run for run in runs if run.publisher != publisher])
+        errors |= {run.name: abs(run.ratio(loss) - 1.0) for run in runs if run.publisher == publisher}
+    return errors
+
+
+_GROUPS = ("all", "family")
+
+
+def why_no_budget(row: TotalsRow) -> str | None:
+    """Why a run counts in no error figure; None when it counts."""
+    if "recalled" in (row.evidence or ""):
+        return "recalled"
+    return "no device hours" if row.device_hours is None else None
+
+
+def score_totals(rows: Sequence[TotalsRow], predictions: Sequence[TotalsPrediction]) -> list[Scored]:
+    """Every run that counts and has both predicted and published device hours [h]."""
+    return [
+        Scored(
+            row=_as_run(row),
+            family=said.family,
+            constants=said.family,
+            predicted=said.device_hours,
+            measured=row.device_hours,
+            target=row.device_hours,
+        )
+        for row, said in zip(rows, predictions, strict=True)
+        if said.device_hours is not None and row.device_hours is not None and why_no_budget(row) is None
+    ]
+
+
+def _as_run(row: TotalsRow) -> MeasuredRow:
+    """The cells that views show of any row."""
+    return MeasuredRow(
+        id=row.id,
+        model=row.model,
+        accelerator=row.accelerator,
+        n_accel=row.devices,
+        n_params_b=row.params_b,
+        source_key=_source_key(row),
+        line=row.line,
+    )
+
+
+def _source_key(row: TotalsRow) -> str:
+    return (row.source or "").split(":")[0]
+
+
+def validate_totals(rows: Sequence[TotalsRow], predictions: Sequence[TotalsPrediction]) -> Validation:
+    """Hold predictions against the runs that they were made for."""
+    scored = score_totals(rows, predictions)
+    return Validation(
+        kind="totals",
+        rows=[_row(row, said) for row, said in zip(rows, predictions, strict=True)],
+        summary=[
+            _coverage(rows, predictions),
+            *(summary_row("device_hours", summary) for summary in summaries(scored) if summary.group in _GROUPS),
+        ],
+        labels=[_label(row, said) for row, said in zip(rows, predictions, strict=True)],
+        targets=[("device_hours", item) for item in scored],
+        own_rows=False,
+    )
+
+
+def _row(row: TotalsRow, said: TotalsPrediction) -> RowValidated:
+    measured: dict[Quantity, float] = {} if row.device_hours is None else {"device_hours": row.device_hours}
+    return row_document(row.name, ("device_hours",), said, measured, said.skipped)
+
+
+def _coverage(rows: Sequence[TotalsRow], predictions: Sequence[TotalsPrediction]) -> CoverageRow:
+    refusals: dict[str, list[str]] = {}
+    for row, said in zip(rows, predictions, strict=True):
+        if said.device_hours is None:
+            refusals.setdefault(said.skipped or "no reason given", []).append(row.name)
+    refused = sum(map(len, refusals.values()))
+    return {
+        "quantity": "coverage",
+        "group": "coverage",
+        "name": "runs",
+        "rows": len(rows),
+        "predicted": len(rows) - refused,
+        "skipped": refused,
+        "share": 1 - refused / len(rows) if rows else 1.0,
+        "refusals": refusals,
+        "left_out_rows": sum(why_no_budget(row) is not None for row in rows),
+    }
+
+
+def _label(row: TotalsRow, said: TotalsPrediction) -> RowLabel:
+    return {
+        "model": row.model or "",
+        "device": f"{row.devices or '?'} × {row.accelerator or '?'}",
+        "family": said.family,
+        "source": _source_key(row),
+        "left_out": why_no_budget(row) or "",
+    }

@@ -22,8 +22,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from planner.architecture.build import build
 from planner.architecture.config import Config
+from planner.architecture.from_config import build
 from planner.architecture.load import list_presets, load_model
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass

@@ -23,11 +23,15 @@ from planner.estimate.stack import Stack
 from planner.estimate.step import step_time
 from planner.estimate.terms import Terms
 from planner.estimate.work import Work
-from planner.validate.conventions import counted_tflops_per_device
-from planner.validate.memory import predict_peak_memory
+from planner.validate.memory_rows import predict_peak_memory
 from planner.validate.rows import MeasuredRow
-from planner.validate.rows_machine import device_of, machine_of_row
-from planner.validate.rows_model import architecture_of, parameters_of
+from planner.validate.rows_facts import (
+    architecture_of,
+    counted_tflops_per_device,
+    device_of,
+    machine_of_row,
+    parameters_of,
+)
 from planner.validate.rows_setup import framework_of, layout_of, recompute_of, sizes_of, stack_of
 
 __all__ = [

@@ -14,12 +14,12 @@ import pytest
 import planner
 from planner import api
 from planner.answers import Explanation, Plan, Report
-from planner.answers.plan import COLUMNS
+from planner.answers.plan_answer import COLUMNS
 from planner.brief import brief, some
 from planner.errors import InputError, UsageError
 from planner.export import Export
 from planner.plan.document import resealed
-from planner.report.explanation import render_explanation
+from planner.report.explanation_view import render_explanation
 from tests import shipped
 from tests.report.test_notebook_views import HOSTILE, INERT, Page
 from tests.tiers import sampled

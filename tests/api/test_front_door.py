@@ -40,8 +40,8 @@ planner.verify(7)
 """
 EXPECTED = """\
 3: error: Module "planner" has no attribute "no_such_name"  [attr-defined]
-5: note: Revealed type is "planner.answers.plan.Plan"
-6: note: Revealed type is "def (scenario: planner.scenario.schema.Scenario | typing.Mapping[str, Any] | str | os.PathLike[str], …) -> planner.answers.plan.Plan"
+5: note: Revealed type is "planner.answers.plan_answer.Plan"
+6: note: Revealed type is "def (scenario: planner.scenario.schema.Scenario | typing.Mapping[str, Any] | str | os.PathLike[str], …) -> planner.answers.plan_answer.Plan"
 8: note: Revealed type is "float | None"
 9: note: Revealed type is "str"
 10: error: "Plan" has no attribute "cost_uds"; maybe "cost_usd"?  [attr-defined]
@@ -50,7 +50,7 @@ EXPECTED = """\
 13: error: Unexpected keyword argument "treads" for "solve"; did you mean "threads"?  [call-arg]
 14: error: Incompatible types in assignment (expression has type "float | None", variable has type "int")  [assignment]
 18: note: Revealed type is "tuple[planner.errors.Problem, ...]"
-20: note: Revealed type is "planner.answers.plan.Plan"
+20: note: Revealed type is "planner.answers.plan_answer.Plan"
 21: note: Revealed type is "list[planner.errors.Problem]"
 22: error: Argument 1 to "verify" has incompatible type "int"; expected "Plan | Mapping[str, Any] | str | PathLike[str]"  [arg-type]
 """  # noqa: E501 - as mypy words it

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 import planner
-from planner.answers.figure import Figure
+from planner.answers.shown import Figure
 from planner.errors import UsageError
-from planner.report.plots import PLOTS
+from planner.report.notebook import PLOTS
 
 
 @pytest.fixture(scope="module")

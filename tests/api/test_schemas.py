@@ -14,7 +14,7 @@ import pytest
 from planner.api.made_schemas import made_schemas
 from planner.api.schemas import FILES, shipped
 from planner.files import read_package_text
-from planner.plan.jsonschema import schema_text
+from planner.plan.document_schemas import schema_text
 from tests.tiers import cases
 from tests.verified import follow_schema
 

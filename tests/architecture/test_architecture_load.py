@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.architecture.build import build
 from planner.architecture.config import Config, parse_json
 from planner.architecture.families import FAMILIES
+from planner.architecture.from_config import build
 from planner.architecture.load import PRESETS, coarse_model, list_presets, load_model, preset_summary
 from planner.errors import InputError
 from tests.tiers import settings

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from planner.architecture.build import build
 from planner.architecture.config import Config
 from planner.architecture.encoders import is_encoder, whole_parts
+from planner.architecture.from_config import build
 from planner.architecture.vision import vision_parts
 from planner.errors import InputError
 

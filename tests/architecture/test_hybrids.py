@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from planner.architecture.build import build
 from planner.architecture.config import Config
-from planner.architecture.model import Architecture
+from planner.architecture.from_config import build
+from planner.architecture.model import Architecture, core_forward_flop_per_token, linear_context_tokens, state_bytes
 from planner.architecture.vision import vision_parts
-from planner.architecture.work import core_forward_flop_per_token, linear_context_tokens, state_bytes
 from planner.equations.flops import attention_forward_flop_per_token as softmax_flop
-from planner.equations.state_space import state_space_forward_flop_per_token
+from planner.equations.kinds_of_attention import state_space_forward_flop_per_token
 from planner.errors import InputError
 from planner.estimate.layer_memory import layer_scalars
 from planner.estimate.memory_stack import memory_stack

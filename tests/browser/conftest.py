@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.report.html.page import render_page
+from planner.report.html.pages import render_page
 from tests.hostile_names import HAND_MADE
 from tests.report.conftest import plan_named
 from tests.report.test_html_hostile import poisoned

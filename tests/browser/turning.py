@@ -11,7 +11,7 @@ from typing import Any
 
 from planner import api
 from planner.live.answer import total_of
-from planner.report import screen
+from planner.report import plan_formats
 from planner.report import screen_words as said
 
 LONGEST_MS = 120_000  # that an answer may take
@@ -91,7 +91,7 @@ def differences(shown: Shown) -> list[str]:
     document = api.solve(api.load_scenario(shlex.split(shown.command)[2], settings=settings(shown))).document
     cards = [
         " ".join(filter(None, [cells[0], cells[3], f"{cells[1]} · {cells[2]}" if cells[2] else cells[1], *lines]))
-        for cells, lines in screen.workload_cards(document).rows
+        for cells, lines in plan_formats.workload_cards(document).rows
     ]
     pairs = {
         "status": (

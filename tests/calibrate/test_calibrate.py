@@ -10,21 +10,42 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.calibrate import crossval, effects
-from planner.calibrate.crossval import Corner, HeldOut, beyond, hold_out, power_beyond
-from planner.calibrate.effects import BAND_NORMAL, KINDS, constants_of, fit_effects, log_time
-from planner.calibrate.inherit import HEIRS
-from planner.calibrate.mixed import Grouping, Rows, Variances, better_variances, solve, tail_weights
-from planner.calibrate.priors import EFFECTS, MODEL_OFFSET, OF_A_SITE, PRIORS, SCATTER, SOURCE_OFFSET
-from planner.calibrate.result import BANDS, Calibration, band_of_spread
-from planner.calibrate.training import Point, fit_constants, points_of, priors, sample_of, vendor_deviation
+from planner.calibrate import training, training_effects
+from planner.calibrate.calibration import BANDS, Calibration, band_of_spread
+from planner.calibrate.mixed_model import Grouping, Rows, Variances, better_variances, solve, tail_weights
+from planner.calibrate.training import (
+    Corner,
+    HeldOut,
+    Point,
+    beyond,
+    fit_constants,
+    hold_out,
+    points_of,
+    power_beyond,
+    priors,
+    sample_of,
+    vendor_deviation,
+)
+from planner.calibrate.training_effects import (
+    BAND_NORMAL,
+    EFFECTS,
+    HEIRS,
+    KINDS,
+    MODEL_OFFSET,
+    OF_A_SITE,
+    PRIORS,
+    SCATTER,
+    SOURCE_OFFSET,
+    constants_of,
+    fit_effects,
+    log_time,
+)
+from planner.catalog.fitted_constants import read_training
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.catalog.reading import Problems
-from planner.catalog.training_calibration import read_training
 from planner.estimate.constants import NAMES
-from planner.validate.folds import Fold, source_folds, weights_of
-from planner.validate.judgement import Judged
+from planner.validate.judgement import Fold, Judged, source_folds, weights_of
 from planner.validate.rows import shipped_training_rows
 
 
@@ -140,7 +161,7 @@ def test_rows_beyond_others_are_predicted_by_a_fit_that_has_seen_none_of_them(
     points: list[Point], catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of another source above the size change the prediction of those that know them, and of no other."""
-    monkeypatch.setattr(crossval, "CORNERS", [Corner("devices above", "many", lambda point: _devices(point) > 8)])
+    monkeypatch.setattr(training, "CORNERS", [Corner("devices above", "many", lambda point: _devices(point) > 8)])
     large = np.array([_devices(point) > 8 for point in points])
     assert len({point.source for point, is_large in zip(points, large, strict=True) if is_large}) > 1
     first = next(point.source for point, is_large in zip(points, large, strict=True) if is_large)
@@ -351,4 +372,4 @@ def test_a_fit_nearby_is_a_beginning_and_no_other_end(points: list[Point], catal
 
 def test_steps_of_the_fit_do_not_depend_on_the_data() -> None:
     """Counts are fixed, so that a fit is a smooth function of its rows."""
-    assert (effects.STEPS, effects.INNER) == (7, 4)
+    assert (training_effects.STEPS, training_effects.INNER) == (7, 4)

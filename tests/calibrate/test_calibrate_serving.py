@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 
 from planner.calibrate import serving_fit
-from planner.calibrate.serving import FOLDS, ServingHeldOut, calibrate_serving, hold_out, sample_of
-from planner.calibrate.serving_fit import fit_serving
-from planner.calibrate.serving_priors import GROUPS, OFFSETS
-from planner.calibrate.serving_traits import calibration_of
+from planner.calibrate.serving import FOLDS, ServingHeldOut, calibrate_serving, calibration_of, hold_out, sample_of
+from planner.calibrate.serving_fit import GROUPS, OFFSETS, fit_serving
+from planner.catalog.fitted_constants import read_serving
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.catalog.reading import Problems
-from planner.catalog.serving_calibration import read_serving
 from planner.errors import InputError
 from planner.estimate.serving_constants import ONE_CARD
 from planner.validate.serving_points import Point

@@ -19,7 +19,7 @@ from planner.candidates.serving import ServingTable, replica_layouts, resolve_se
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.estimate.kernels import left_behind
-from planner.report.plan import render_plan
+from planner.report.plan_formats import render_plan
 from planner.scenario.schema import Scenario
 from tests.tiers import settings
 from tests.worlds import GIB, catalog, device, fleet, offer, scenario, shape

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.candidates.money import cost_microusd, significant_hours
-from planner.checks.exact import exact_cost
+from planner.checks.facts import exact_cost
 
 HOURS = st.floats(min_value=1e-6, max_value=1e7, allow_nan=False)
 SHAPES = st.integers(min_value=1, max_value=16384)

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from planner.catalog.check import check_catalog
-from planner.catalog.digest import digest_of
-from planner.catalog.frozen import frozen_text
+from planner.catalog.frozen import digest_of, frozen_text
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.catalog.own_prices import with_price_file

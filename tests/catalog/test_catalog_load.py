@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.catalog.check.facts import facts_of
+from planner.catalog.check import facts_of
 from planner.catalog.load import find_device, find_shape, load_catalog
 from planner.errors import InputError, Problem
 from planner.files import data_folder

@@ -8,7 +8,7 @@ import pytest
 
 from planner import api
 from planner.catalog.model import Offer, Provenance
-from planner.catalog.regions import region_matches
+from planner.catalog.names import region_matches
 from planner.errors import InputError
 from tests.worlds import catalog, device, job, scenario, shape
 from tests.worlds import offer as sold

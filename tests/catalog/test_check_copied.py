@@ -15,9 +15,7 @@ from typing import Any
 
 import pytest
 
-from planner.catalog.check import check_catalog
-from planner.catalog.check.facts import facts_of
-from planner.catalog.check.shapes import is_slice
+from planner.catalog.check import check_catalog, facts_of, is_slice
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.catalog.reading import STATUSES

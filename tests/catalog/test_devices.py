@@ -11,7 +11,7 @@ from planner.catalog.model import Catalog
 from planner.catalog.names import one_device
 from planner.errors import InputError
 from planner.validate.rows import MeasuredRow
-from planner.validate.rows_machine import device_of
+from planner.validate.rows_facts import device_of
 
 T, G = 1e12, 1e9
 

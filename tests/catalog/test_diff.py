@@ -10,7 +10,7 @@ import pytest
 from planner.catalog.diff import cheapest_offers, difference
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
-from planner.report.catalog_diff import document, render_difference
+from planner.report.catalog_changes import document, render_difference
 
 CATALOG = load_catalog()
 

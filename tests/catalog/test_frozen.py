@@ -12,8 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
-from planner.catalog.digest import digest_of
-from planner.catalog.frozen import frozen_text, read_frozen
+from planner.catalog.frozen import digest_of, frozen_text, read_frozen
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.errors import InputError

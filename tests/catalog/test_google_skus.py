@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from planner.catalog.importers.cloud_lists import ListTerms
 from planner.catalog.importers.imported import Imported, reasons
-from planner.catalog.importers.terms import ListTerms
 from planner.catalog.load import load_catalog
 from planner.catalog.refresh import read_list, refreshed
 from planner.errors import InputError
-from planner.reading.registry import read
+from planner.reading.kinds import read
 from planner.reading.source import Source
 
 OFFER = "gcp:us-central1-a:a3-highgpu-8g:on_demand"  # the catalog has it by zone

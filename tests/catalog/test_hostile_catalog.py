@@ -16,11 +16,9 @@ from planner.catalog.check import check_catalog
 from planner.catalog.diff import difference
 from planner.catalog.importers.imported import Imported
 from planner.catalog.model import Catalog, Provenance
-from planner.report import catalog as listing
-from planner.report import catalog_sheet, problems
-from planner.report.catalog_diff import render_difference
-from planner.report.frozen import render_frozen
-from planner.report.imported import render_imported
+from planner.report import catalog_view, problems
+from planner.report import catalog_view as listing
+from planner.report.catalog_changes import render_difference, render_frozen, render_imported
 from tests.hostile_names import hostile_names
 from tests.tiers import sampled
 
@@ -71,8 +69,8 @@ def views(catalog: Catalog, name: str) -> Iterator[tuple[str, str, str]]:
     """What each command prints, by command and format."""
     mine = named(catalog, name)
     rows = listing.offer_rows(mine, listing.Filter(suspect=True))
-    sheets = [catalog_sheet.sheet(mine, key) for key in (name, f"{name}2")]
-    sheets.append(catalog_sheet._device_sheet(mine, mine.devices[name]))
+    sheets = [catalog_view.sheet(mine, key) for key in (name, f"{name}2")]
+    sheets.append(catalog_view._device_sheet(mine, mine.devices[name]))
     found = check_catalog(mine, catalog, table=catalog.devices)
     there = difference(catalog, mine)
     dearer = dataclasses.replace(mine.offers[0], price_microusd_per_hour=1, quality="suspect", region=f"{name} ")
@@ -82,7 +80,7 @@ def views(catalog: Catalog, name: str) -> Iterator[tuple[str, str, str]]:
     for form in FORMS:
         yield "list", form, listing.render_offers(rows, form)
         for sheet in sheets:
-            yield f"show {sheet['kind']}", form, catalog_sheet.render_sheet(sheet, form)
+            yield f"show {sheet['kind']}", form, catalog_view.render_sheet(sheet, form)
         yield "check", form, problems.findings(found, f"catalog {name}", form)
         for one in (there, changed):
             yield "diff", form, render_difference(one, (name, name), form, full=True)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.catalog.importers.gpuhunt import read_folder
 from planner.catalog.importers.imported import Imported, extending_text, merged
-from planner.catalog.importers.skypilot import read_skypilot
+from planner.catalog.importers.tool_lists import read_folder, read_skypilot
 from planner.catalog.load import load_catalog
 from planner.catalog.offers import PRICE
 from planner.catalog.refresh import overlay_text, refreshed

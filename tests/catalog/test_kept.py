@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.catalog import kept, load
+from planner.catalog import load
 from planner.files import data_folder
 
 
@@ -21,7 +21,7 @@ def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     (tmp_path / "hardware" / "catalog.yaml").write_text("a")
     (tmp_path / "program").mkdir()
     (tmp_path / "program" / "module.py").write_text("a")
-    monkeypatch.setattr(kept, "_PROGRAM", tmp_path / "program")
+    monkeypatch.setattr(load, "_PROGRAM", tmp_path / "program")
     return tmp_path
 
 
@@ -33,14 +33,14 @@ def asked(place: Path) -> list[int]:
         times[0] += 1
         return catalog
 
-    assert kept.kept(place / "hardware", read) == catalog
+    assert load.kept(place / "hardware", read) == catalog
     return times
 
 
 def test_what_is_kept_is_what_would_be_read(place: Path) -> None:
     shipped = data_folder("hardware")
-    first = kept.kept(shipped, lambda: load._loaded(shipped, ""))
-    again = kept.kept(shipped, lambda: pytest.fail("read again"))
+    first = load.kept(shipped, lambda: load._loaded(shipped, ""))
+    again = load.kept(shipped, lambda: pytest.fail("read again"))
     assert again is not first
     assert again == first
     assert again.digest == load.digest_of(again)

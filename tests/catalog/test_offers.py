@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from planner.catalog.doubtful import with_doubtful
 from planner.catalog.model import Catalog, Offer
+from planner.catalog.pricing import with_doubtful
 
 KINDS = {"marketplace": 13, "cloud": 10, "hyperscaler": 4}
 

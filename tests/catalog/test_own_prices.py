@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.catalog.age import gone_stale, price_age, stale_prices
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.catalog.own_prices import OwnPrices, load_priced, with_device_price, with_price_file
+from planner.catalog.pricing import gone_stale, price_age, stale_prices
 from planner.errors import InputError, UsageError
 from planner.files import outside_allowed
-from planner.plan.made_with import catalog_of_plan
+from planner.plan.plan_files import catalog_of_plan
 from planner.units import Rates
 from tests.catalog.extending import HEAD, offers_of, written
 from tests.verified import errors

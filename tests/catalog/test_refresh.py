@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from planner.catalog.importers.cloud_lists import ListTerms
 from planner.catalog.importers.imported import merged
-from planner.catalog.importers.terms import ListTerms
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog, Offer
 from planner.catalog.refresh import Refreshed, overlay_text, read_list, refreshed

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from planner.catalog.fitted_constants import constants_id, read_training
 from planner.catalog.load import load_catalog
 from planner.catalog.model import TrainingFamily
 from planner.catalog.reading import Problems
-from planner.catalog.training_calibration import constants_id, read_training
 from planner.estimate.constants import StepConstants
 from planner.files import data_folder
 

@@ -52,9 +52,9 @@ def same_day(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search for constants that stops early: what is found matters less here than that it is told."""
-    from planner.calibrate import effects, serving_fit
+    from planner.calibrate import serving_fit, training_effects
 
-    monkeypatch.setattr(effects, "STEPS", 2)
+    monkeypatch.setattr(training_effects, "STEPS", 2)
     monkeypatch.setattr(serving_fit, "STEPS", 1)
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from planner.catalog.fitted_constants import read_serving, read_training
 from planner.catalog.reading import Problems
-from planner.catalog.serving_calibration import read_serving
-from planner.catalog.training_calibration import read_training
 from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.usefixtures("brief")

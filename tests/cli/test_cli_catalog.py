@@ -64,7 +64,7 @@ def test_suspect_prices_are_left_out_unless_asked(run: Run) -> None:
 @pytest.mark.parametrize("key", ["device", "provider", "region"])
 def test_group_by_shows_the_best_of_each(run: Run, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     from planner.catalog.load import load_catalog
-    from planner.report import catalog as report
+    from planner.report import catalog_view as report
 
     every = report.offer_rows(load_catalog(), report.Filter())
     shown = list(csv.DictReader(run("catalog", "list", "--group-by", key, "-o", "csv").out.splitlines()))

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from planner.errors import Place, Problem
 from planner.report import escape, problems
-from planner.report.plan import render_plan
+from planner.report.plan_formats import render_plan
 from tests.cli.conftest import sample
 from tests.hostile_names import hostile_names
 from tests.tiers import sampled

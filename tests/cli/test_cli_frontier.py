@@ -17,15 +17,15 @@ import pytest
 
 from planner import api
 from planner.analysis.frontier.document import flat_rows
-from planner.report import frontier
-from planner.report.frontier import plot_lines, render_frontier
+from planner.report import frontier_view
+from planner.report.frontier_view import plot_lines, render_frontier
 from planner.report.text import cells
 from planner.scenario.load import load_scenario, with_settings
 from tests.cli.conftest import HERE, Run, check_golden, without_price_age
 from tests.verified import follow_schema
 
 if TYPE_CHECKING:
-    from planner.plan.model.frontier import FrontierDocument
+    from planner.plan.model.frontier_document import FrontierDocument
 
 pytestmark = pytest.mark.usefixtures("answered_once")
 
@@ -250,7 +250,7 @@ def test_the_plot_shows_every_point(document: dict[str, Any]) -> None:
 
 
 def test_the_plot_of_the_docstring() -> None:
-    assert doctest.testmod(frontier).failed == 0
+    assert doctest.testmod(frontier_view).failed == 0
 
 
 def test_other_plans_of_a_scenario(run: Run, here: Path) -> None:
@@ -315,7 +315,7 @@ def test_usage_of_other_plans(run: Run, here: Path, arguments: tuple[str, ...]) 
 @pytest.mark.parametrize("over", ["deadline=15d..60d", "budget=$0..$60k", "carbon"])
 def test_a_limit_as_it_is_told_is_enough(run: Run, here: Path, over: str) -> None:
     """Rounded to the nearest, "3.57 days" and "$5,013" had no plan at that cost, or none at all."""
-    from planner.report.frontier import cells_of
+    from planner.report.frontier_view import cells_of
 
     found = api.frontier("gpt2-xl", over=over.partition("=")[0], **ends(over)).document
     (_, from_), *_ = cells_of(found)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from planner.cli.layout import COMMAND_GROUPS, OPTION_GROUPS, OTHER_COMMANDS
+from planner.cli.help_layout import COMMAND_GROUPS, OPTION_GROUPS, OTHER_COMMANDS
 from tests.cli.conftest import Run
 
 

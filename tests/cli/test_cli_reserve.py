@@ -15,8 +15,8 @@ from planner.api.reserving import _without_sums
 from planner.catalog.model import Catalog
 from planner.errors import UsageError
 from planner.plan.parts import said_of
-from planner.report.reserve_html import render_reserve_page
-from planner.report.workbook.reserve import reserve_workbook
+from planner.report.html.pages import render_reserve_page
+from planner.report.workbook.reserve_sheets import reserve_workbook
 from tests.cli.conftest import Run
 from tests.report.pages import read
 from tests.report.sheet import Sheet

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.report.sweep import MOST_CELLS, question_words, render_sweep
+from planner.report.sweep_view import MOST_CELLS, question_words, render_sweep
 from planner.report.text import cells
 from tests.cli.conftest import Run, check_golden, without_price_age
 from tests.verified import follow_schema

@@ -14,8 +14,8 @@ import pytest
 
 from planner import deadline as deadlines
 from planner.cli import clock, interrupts
+from planner.cli.flags import deadline_of
 from planner.cli.interrupts import on_time
-from planner.cli.quantities import deadline_of
 from planner.deadline import Deadline, TimeIsUp, due, parting
 from planner.errors import StoppedError
 from tests.cli.conftest import Run

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.report.explanation import render_explanation
-from planner.report.plan import render_plan
+from planner.report.explanation_view import render_explanation
+from planner.report.plan_formats import render_plan
 from planner.report.text import cells
 from tests.cli.conftest import HERE, check_golden, sample
 from tests.verified import follow_schema

@@ -13,10 +13,9 @@ import pytest
 import planner
 from planner import api
 from planner.api import advising
-from planner.report.band_words import known_from
-from planner.report.plan import render_first
+from planner.report.certainty_words import known_from
+from planner.report.plan_formats import MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY, render_first
 from planner.report.plan_view import SECTIONS
-from planner.report.screen import MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY
 from planner.report.screen_words import decided, details, hardware, sure_line
 from planner.report.serving_words import latency_block, price_lines
 from planner.scenario.load import with_settings

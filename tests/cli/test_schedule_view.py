@@ -13,8 +13,8 @@ import pytest
 from planner import api
 from planner.report import escape
 from planner.report.blocks import Bar
-from planner.report.explanation import render_explanation
-from planner.report.plan import render_plan
+from planner.report.explanation_view import render_explanation
+from planner.report.plan_formats import render_plan
 from planner.report.schedule_view import moment
 from planner.report.text import cells
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape

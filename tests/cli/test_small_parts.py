@@ -10,9 +10,9 @@ import pytest
 
 from planner.cli.bugs import bug_text
 from planner.cli.find import newest_first
-from planner.cli.quantities import money_of, share_of, time_of
+from planner.cli.flags import money_of, share_of, time_of
 from planner.errors import InputError, UsageError
-from planner.plan.reading import read_plan
+from planner.plan.plan_files import read_plan
 from planner.report.plan_words import one_of
 from tests.cli.conftest import Run
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from planner.report.commands import asking, asking_report, next_steps
+from planner.report.next_words import asking, asking_report, next_steps
 from planner.report.text import wrap_command
 from planner.scenario.shipped import name_here
 from tests.cli.conftest import Run

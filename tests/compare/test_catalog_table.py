@@ -15,7 +15,7 @@ import planner
 from planner import api
 from planner.catalog.frozen import frozen_text
 from planner.errors import UsageError
-from planner.sweeps.catalogs import Beside
+from planner.sweeps.document import Beside
 from planner.sweeps.question import lost, without_plan
 from tests.compare.worlds import QUESTION, at_prices, market
 from tests.sweeps.told import row

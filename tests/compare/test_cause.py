@@ -20,7 +20,7 @@ from planner.analysis.tighten import solve_within_targets
 from planner.candidates.reprice import closed, repriced
 from planner.catalog.model import Catalog
 from planner.optimize.limited import Asker
-from planner.report.compare import render_comparison
+from planner.report.compare_view import render_comparison
 from planner.scenario.schema import Scenario
 from tests.compare import worlds
 from tests.compare.worlds import OFFERS, at_prices, base, market, question, sealed, side

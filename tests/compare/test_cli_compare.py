@@ -12,7 +12,7 @@ import pytest
 
 from planner import api
 from planner.catalog.frozen import frozen_text
-from planner.report.compare import render_comparison
+from planner.report.compare_view import render_comparison
 from tests.compare.conftest import check_golden
 from tests.compare.worlds import QUESTION, at_prices, base, market, question, side
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from planner import api
 from planner.analysis.compare.side import Side
-from planner.catalog.digest import digest_of
+from planner.catalog.frozen import digest_of
 from planner.catalog.model import Catalog, Provenance
 from planner.scenario.load import parse_scenario
 from planner.scenario.schema import Scenario

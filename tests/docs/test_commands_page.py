@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from planner.cli.layout import COMMAND_GROUPS
+from planner.cli.help_layout import COMMAND_GROUPS
 from planner.cli.main import command
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
@@ -29,7 +29,7 @@ def test_groups_name_only_commands_that_exist() -> None:
 
 def test_exit_codes_are_those_of_the_code() -> None:
     from planner import errors
-    from planner.plan.exit_codes import EXIT_CODES
+    from planner.answers.shown import EXIT_CODES
 
     kinds = (errors.UsageError, errors.InputError, errors.InfeasibleError, errors.StoppedError, errors.OutputError)
     codes = {kind.exit_code for kind in kinds} | set(EXIT_CODES.values())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.answers.plan import Plan
+from planner.answers.plan_answer import Plan
 from planner.report import screen_words as said
 from planner.report.plan_words import money
 from tests import shipped

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.candidates.money import cost_microusd, rental_microusd
-from planner.checks.exact import exact_rental
-from planner.equations.billing import ROUNDING, billed_s
+from planner.checks.facts import exact_rental
+from planner.equations.machine_costs import ROUNDING, billed_s
 from planner.estimate.bill import Bill
 
 HELD = st.floats(min_value=1e-3, max_value=1e8)

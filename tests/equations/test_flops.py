@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.architecture.load import coarse_model, list_presets, load_model
-from planner.architecture.work import prefill_flop_per_token, training_flop_per_token
+from planner.architecture.model import prefill_flop_per_token, training_flop_per_token
 from planner.equations import flops
 from tests.published.equations.closed_forms import gpt_full_recompute_flop, gpt_model_flop, gpt_selective_recompute_flop
 from tests.published.equations.flops import (

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from planner.architecture.load import PRESETS, load_config, load_model
-from planner.architecture.model import Architecture
-from planner.architecture.work import (
+from planner.architecture.model import (
+    Architecture,
     attention_forward_flop_per_token,
     core_forward_flop_per_token,
     linear_context_tokens,
     state_bytes,
 )
 from planner.equations.flops import attention_forward_flop_per_token as softmax_flop
+from planner.equations.kinds_of_attention import linear_attention_forward_flop_per_token
 from planner.equations.kv_cache import constant_state_bytes
-from planner.equations.linear_attention import linear_attention_forward_flop_per_token
 from planner.errors import InputError
 from planner.estimate.layer_memory import layer_scalars
 from planner.estimate.machine import Machine

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.equations.ownership import HOURS_PER_YEAR, capital_per_hour, power_per_hour
+from planner.equations.machine_costs import HOURS_PER_YEAR, capital_per_hour, power_per_hour
 
 MONEY = st.floats(min_value=0.0, max_value=1e7)
 YEARS = st.floats(min_value=0.25, max_value=20.0)

@@ -26,7 +26,7 @@ from planner.estimate.sources import time_equations
 from planner.estimate.step import STEP_TERMS
 from planner.plan.document import digest_of
 from planner.plan.rows.bands import tie
-from planner.report.plan import render_plan
+from planner.report.plan_formats import render_plan
 from planner.scenario.schema import Scenario
 from tests.tiers import sampled
 from tests.verified import errors, follow_schema

@@ -12,7 +12,7 @@ from planner.catalog.load import load_catalog
 from planner.estimate.layout import Layout, expert_tensor_degree
 from planner.estimate.resolve import training_machine, training_spec
 from planner.estimate.training import training_time
-from planner.validate.memory import predict_peak_memory
+from planner.validate.memory_rows import predict_peak_memory
 from planner.validate.rows import shipped_training_rows
 from planner.validate.training import predict_training
 from tests.worlds import job as job_of

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.equations.percentiles import wait_percentile_s
-from planner.equations.queueing import others_in_window, running_variance, slot_wait_probability
+from planner.equations.queueing import others_in_window, running_variance, slot_wait_probability, wait_percentile_s
 from planner.equations.serving_load import steady_state_requests_per_s
 from planner.estimate import serving_open
 from planner.estimate.serving import given_throughput_capacity

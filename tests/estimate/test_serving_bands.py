@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from planner.architecture.load import load_model
+from planner.catalog.fitted_constants import read_serving
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Band, Catalog, ServingCalibration
 from planner.catalog.reading import Problems
-from planner.catalog.serving_calibration import read_serving
 from planner.estimate.serving_constants import (
     MOST,
     calibrated,

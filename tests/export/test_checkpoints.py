@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from planner.export import Launch, TrainingLaunch, export
-from planner.scenario.runs import Failures
+from planner.scenario.workload_parts import Failures
 
 Read = Callable[..., list[Launch]]
 BEHIND = {"failures": {"checkpoint": "async"}}

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.architecture.card import config_card, preset_card
-from planner.architecture.load import PRESETS
+from planner.architecture.load import PRESETS, config_card, preset_card
 from tests.worlds import fleet, scenario
 
 

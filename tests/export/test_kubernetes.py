@@ -12,9 +12,8 @@ import pytest
 from kubernetes.client import ApiClient, models
 
 from planner.export import ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch, export, kubernetes, vllm
-from planner.export.kubernetes_nodes import resource_name, selectors, tolerations
-from planner.export.kubernetes_pods import unexpanded
-from planner.export.server import SCRIPT
+from planner.export.kubernetes_pods import resource_name, selectors, tolerations, unexpanded
+from planner.export.serving_command import SCRIPT
 from tests.export.hostile import HOSTILE, PIECES, hostile
 from tests.export.scripts import BLANKS, recorded_parser
 from tests.export.shells import expanded, stub_folder, words_of, yaml_documents

@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.export import quoting
+from planner.export import file_text
 from tests.export.hostile import HOSTILE
 from tests.tiers import settings
 
@@ -28,7 +28,7 @@ def encodable(text: str) -> str:
 
 def printed(words: list[str], *, double: bool = False) -> list[str]:
     """The words as a real shell hands them to a program."""
-    quoted = [f'"{quoting.shell_double(word)}"' if double else quoting.shell(word) for word in words]
+    quoted = [f'"{file_text.shell_double(word)}"' if double else file_text.shell(word) for word in words]
     script = "printf '%s\\0' " + " ".join(quoted)
     answer = subprocess.run(
         ["bash", "--norc", "-c", script], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}
@@ -59,9 +59,9 @@ def test_hostile_names_through_a_shell(double: bool) -> None:
 @given(st.dictionaries(TEXT, TEXT | st.integers() | st.booleans() | st.lists(TEXT, max_size=3), max_size=4))
 def test_documents_come_back(document: dict[str, object]) -> None:
     wanted = json.loads(json.dumps({encodable(key): _plain(value) for key, value in document.items()}))
-    assert json.loads(quoting.json(document)) == wanted
-    assert yaml.safe_load(quoting.yaml(document)) == wanted
-    assert tomllib.loads(quoting.toml({"a table": document}))["a table"] == wanted
+    assert json.loads(file_text.json(document)) == wanted
+    assert yaml.safe_load(file_text.yaml(document)) == wanted
+    assert tomllib.loads(file_text.toml({"a table": document}))["a table"] == wanted
 
 
 def _plain(value: object) -> object:
@@ -73,7 +73,7 @@ def _plain(value: object) -> object:
 @settings(deadline=None)
 @given(TEXT)
 def test_a_comment_is_one_visible_line(text: str) -> None:
-    line = quoting.comment(text)
+    line = file_text.comment(text)
     assert not {unicodedata.category(character) for character in line} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
     assert len(line.splitlines()) <= 1
     assert yaml.safe_load(f"# {line}\na: 1\n") == {"a": 1}
@@ -82,12 +82,12 @@ def test_a_comment_is_one_visible_line(text: str) -> None:
 
 @given(TEXT)
 def test_names_of_objects_are_labels(text: str) -> None:
-    assert LABEL.fullmatch(quoting.dns_label(text))
+    assert LABEL.fullmatch(file_text.dns_label(text))
 
 
 def test_numbers_that_are_none_are_bugs() -> None:
     for value in (float("nan"), float("inf")):
         with pytest.raises(ValueError):
-            quoting.json({"a": value})
+            file_text.json({"a": value})
         with pytest.raises(ValueError):
-            quoting.toml({"a": value})
+            file_text.toml({"a": value})

@@ -14,7 +14,7 @@ from planner.catalog.load import load_catalog
 from planner.estimate.software import SOFTWARE, able
 from planner.export import FORMATS, Launch, TrainingLaunch, export, launches_of, launching, suggested
 from planner.export.skypilot_names import rents
-from planner.export.training import asked_of
+from planner.export.trainer import asked_of
 from tests.worlds import scenario
 
 NONE = "no format of plan export launches it"

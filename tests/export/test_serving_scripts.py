@@ -14,7 +14,7 @@ import pytest
 from planner.architecture.load import load_model
 from planner.export import ExportFile, Launch, NotExpressible, ServingLaunch, kubernetes, sglang, skypilot, vllm
 from planner.export.engine import context_tokens
-from planner.export.server import SCRIPT_BLANKS
+from planner.export.serving_command import SCRIPT_BLANKS
 from planner.report.escape import file_stem, terminal
 from tests.export.hostile import HOSTILE, PIECES, hostile
 from tests.export.scripts import recorded_parser

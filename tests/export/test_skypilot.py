@@ -14,7 +14,7 @@ import pytest
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.export import ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch, skypilot, vllm
-from planner.export.server import SCRIPT
+from planner.export.serving_command import SCRIPT
 from planner.export.skypilot_names import (
     ACCELERATORS,
     CLOUDS,

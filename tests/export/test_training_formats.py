@@ -25,9 +25,9 @@ from planner.errors import InputError
 from planner.estimate.layout import chunk_layers, cut_chunks, equal_chunks
 from planner.estimate.software import uneven_stages
 from planner.export import Launch, NotExpressible, TrainingLaunch, export, launches_of
+from planner.export.chosen_program import training_command
 from planner.export.torchtitan import job_config
-from planner.export.trainers import training_command
-from planner.export.training import steps_between_checkpoints
+from planner.export.trainer import steps_between_checkpoints
 from tests.export.scripts import RECORDED, Started, recorded_parser, started, syntax_error, torchrun_words
 from tests.tiers import settings
 
@@ -377,7 +377,7 @@ def test_a_config_of_ones_own(
     launches: Read, tmp_path: Path, model: str, scaling: dict[str, Any], options: str
 ) -> None:
     """What the config.json of a checkpoint says of its positions is said to Megatron-LM, or refused."""
-    from planner.architecture.card import preset_card
+    from planner.architecture.load import preset_card
 
     routing = {"n_group": 1, "topk_group": 1, "routed_scaling_factor": 1.0}
     config = {**preset_card(model).config, **routing, "rope_scaling": scaling, "rms_norm_eps": 1e-5, "rope_theta": 5e5}
@@ -409,7 +409,7 @@ def test_tokens_find_their_experts_as_the_config_says(
     launches: Read, tmp_path: Path, model: str, routing: dict[str, Any], options: str
 ) -> None:
     """Groups, scale and order of the softmax were left out, so that a checkpoint was routed in another way."""
-    from planner.architecture.card import preset_card
+    from planner.architecture.load import preset_card
 
     (tmp_path / "config.json").write_text(json.dumps({**preset_card(model).config, **routing}))
     change = changed({"job": {"model": {"config": str(tmp_path / "config.json")}}, "layout": EXPERTS})

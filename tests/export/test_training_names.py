@@ -13,7 +13,7 @@ import pytest
 
 from planner.catalog.model import Catalog
 from planner.export import Launch, TrainingLaunch, export, launches_of
-from planner.export.quoting import dns_label
+from planner.export.file_text import dns_label
 from planner.report.escape import file_stem
 from tests.export.hostile import HOSTILE, PIECES, hostile
 from tests.export.scripts import torchrun_words
@@ -102,6 +102,6 @@ def test_stems_are_safe_and_differ(plans: dict[str, Any], catalog: Catalog) -> N
 
 
 def _stems_of(document: dict[str, Any]) -> list[str]:
-    from planner.export.read import _stems
+    from planner.export.from_plan import _stems
 
     return _stems([workload["name"] for workload in document["workloads"]])

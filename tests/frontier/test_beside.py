@@ -13,8 +13,8 @@ from planner import api
 from planner.analysis.frontier.ahead import GUESSES, Ahead
 from planner.api import frontiers
 from planner.errors import PlanError, Problem, StoppedError, UsageError
-from planner.plan.model.frontier import Record
-from planner.sweeps.local import KILLER, KILLER_HINT
+from planner.plan.model.frontier_document import Record
+from planner.sweeps.answering import KILLER, KILLER_HINT
 from planner.sweeps.question import Answered, lost
 from tests.frontier.random_worlds import calendar_world, random_world
 from tests.tiers import cases

@@ -14,7 +14,7 @@ from planner import api
 from planner.catalog.model import Catalog, Provenance
 from planner.errors import InputError
 from planner.plan.document import digest_of
-from planner.report.screen import render_screen
+from planner.report.plan_formats import render_screen
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 from tests.tiers import cases, first_and_last

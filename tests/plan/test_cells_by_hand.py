@@ -14,12 +14,12 @@ import pytest
 from planner.analysis.compare.decision import bought_rows
 from planner.analysis.why.why_not import Asked, _break_even_mfu
 from planner.budget.charges import charges_of
+from planner.budget.lines import Month
 from planner.budget.margins import margins_taken
-from planner.budget.months import Month
-from planner.plan.rows.pool_use import PoolUse, contract_figures, parts_of
-from planner.plan.rows.serving_cells import load_cells, price_cells
-from planner.plan.rows.when import owned_periods
-from planner.plan.stale import asks_the_same
+from planner.plan.plan_files import asks_the_same
+from planner.plan.rows.calendar import owned_periods
+from planner.plan.rows.fleet_cells import load_cells, price_cells
+from planner.plan.rows.pools import PoolUse, contract_figures, parts_of
 from planner.scenario import load_scenario
 from tests.worlds import catalog, fleet, job, scenario
 

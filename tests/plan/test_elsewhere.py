@@ -13,7 +13,7 @@ import pytest
 from planner import api
 from planner.catalog.model import Catalog, Offer, Provenance, Provider, Shape
 from planner.plan.document import digest_of
-from planner.report.elsewhere_words import elsewhere_lines
+from planner.report.alternatives_view import elsewhere_lines
 from tests.verified import errors, follow_schema
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 

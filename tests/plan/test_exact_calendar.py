@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from planner.checks import calendar, contracts, uncertain
-from planner.checks.dates import owned_nodes
+from planner.checks import bought_ahead, calendar
+from planner.checks import uncertain_cases as uncertain
+from planner.checks.calendar import owned_nodes
 from planner.checks.facts import OfferFacts
 from planner.checks.findings import Finding
 from planner.checks.limits import Limit
@@ -121,19 +122,19 @@ def test_what_comes_after_waits_for_whole_periods(held: float, start: float, fou
 )
 def test_blocks_are_sold_in_whole_steps_between_their_ends(hours: float, sold: bool) -> None:
     block = offer(price_model="block", min_term_hours=24.0, max_term_hours=72.0, term_step_hours=24.0)
-    assert contracts._sold(block, hours) == sold
+    assert bought_ahead._sold(block, hours) == sold
 
 
 @pytest.mark.parametrize(("hours", "sold"), [(8759.0, False), (8760.0, True), (8761.0, False)])
 def test_a_commitment_has_one_term(hours: float, sold: bool) -> None:
-    assert contracts._sold(offer(price_model="commitment_1y"), hours) == sold
+    assert bought_ahead._sold(offer(price_model="commitment_1y"), hours) == sold
 
 
 def held(*spans: tuple[int, int, int], model: str = "commitment_1y", most: int | None = 3) -> list[str]:
     """Contracts of (first period, end, nodes) of one offer."""
     sold = offer(price_model=model, max_shapes=most)
     rows = [{"offer": sold.id, "first_period": a, "end_period": b, "count": n} for a, b, n in spans]
-    return told(contracts._counts(rows, {sold.id: sold}, GRID))
+    return told(bought_ahead._counts(rows, {sold.id: sold}, GRID))
 
 
 @pytest.mark.parametrize(("count", "found"), [(2, 0), (3, 0), (4, 1)])
@@ -163,9 +164,9 @@ def test_a_fee_counts_whole_but_for_what_begins_with_the_plan(
         "full_microusd": 2 * int(term) * 10**6, "prorated_microusd": 2 * int(within) * 10**6,
         "cost_microusd": 2 * fee * 10**6,
     }  # fmt: skip
-    assert told(contracts._term(stated, sold, plan, GRID, "x")) == []
+    assert told(bought_ahead._term(stated, sold, plan, GRID, "x")) == []
     wrong = {**stated, "cost_microusd": stated["cost_microusd"] - 1}
-    assert told(contracts._term(wrong, sold, plan, GRID, "x")) == ["wrong-fee"]
+    assert told(bought_ahead._term(wrong, sold, plan, GRID, "x")) == ["wrong-fee"]
 
 
 @pytest.mark.parametrize(

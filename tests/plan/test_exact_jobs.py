@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner.architecture.load import load_model
-from planner.checks import allocation, bands, mixed
+from planner.checks import allocation, bands, parted
 from planner.checks.facts import OfferFacts
 from planner.checks.findings import Finding
 from tests.worlds import GIB, catalog, device, job, offer, scenario, shape
@@ -128,15 +128,15 @@ def test_margins_never_make_an_optimum_cheaper(median: int, status: str, found: 
 # ---- mixes
 
 
-def mix(**asked: Any) -> mixed.MixCheck:
+def mix(**asked: Any) -> parted.MixCheck:
     plan = scenario([job(deadline="2 h", **{"mix_within_job": True, **asked})])
     arch = load_model("llama-3.1-8b")
-    return mixed.MixCheck(scenario=plan, catalog=catalog(), arch=arch, job=plan.training[0], under_way=None)
+    return parted.MixCheck(scenario=plan, catalog=catalog(), arch=arch, job=plan.training[0], under_way=None)
 
 
 @pytest.mark.parametrize(("groups", "found"), [(1, 1), (2, 0), (4, 0), (5, 1)])
 def test_a_mix_is_of_two_to_four_offers(groups: int, found: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mixed.MixCheck, "_shares", lambda *_: STOP)
+    monkeypatch.setattr(parted.MixCheck, "_shares", lambda *_: STOP)
     rows = [({"offer": f"o{number}", "jobs": 1, "count": 1}, facts()) for number in range(groups)]
     assert told(mix().findings(rows)) == (["wrong-mix"] if found else ["stop"])
     assert told(mix().findings([rows[0], rows[0]])) == ["wrong-mix"]
@@ -147,7 +147,7 @@ def test_a_mix_is_of_two_to_four_offers(groups: int, found: int, monkeypatch: py
 def test_the_shapes_of_a_group_are_as_many_for_each_job(
     jobs: int, count: int, found: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mixed.MixCheck, "_shares", lambda *_: STOP)
+    monkeypatch.setattr(parted.MixCheck, "_shares", lambda *_: STOP)
     rows = [({"offer": name, "jobs": jobs, "count": count}, facts()) for name in ("a", "b")]
     assert told(mix().findings(rows)) == (["wrong-mix"] if found else ["stop"])
 

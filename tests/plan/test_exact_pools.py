@@ -12,8 +12,8 @@ import pytest
 from planner import api
 from planner.catalog.model import Transfer
 from planner.checks.allocation import AllocationCheck
-from planner.checks.data import copy_cells, data_findings, kept_hours
-from planner.checks.fleet import load_cells, price_cells
+from planner.checks.bought_ahead import copy_cells, data_findings, kept_hours
+from planner.checks.fleet_load import load_cells, price_cells
 from planner.checks.pools import Pool, pool_cells, rent_microusd_per_hour, shares_of, use_cells
 from tests.worlds import SEEN, catalog, fleet, job, offer, scenario, shape
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from planner.checks.routing import routing_findings
+from planner.checks.fleet_load import routing_findings
 from tests.worlds import fleet, scenario
 
 TEN = 10_000_000

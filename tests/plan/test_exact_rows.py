@@ -11,7 +11,7 @@ import pytest
 
 from planner.analysis import standing
 from planner.architecture.load import load_model
-from planner.checks import allocation, calendar, contracts, mixed, serving, verify
+from planner.checks import allocation, bought_ahead, calendar, parted, serving, verify
 from planner.checks.facts import OfferFacts
 from planner.checks.findings import Finding
 from planner.checks.replica import Rates
@@ -201,11 +201,11 @@ def test_runs_lie_between_start_and_deadline() -> None:
 def test_a_pool_is_covered_in_every_period(used: int, found: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three nodes under contract and one on demand."""
     use = SimpleNamespace(name="p", pool="p", reserved=[3, 3], on_demand=[1, 1], used=[4, used])
-    monkeypatch.setattr(contracts, "pool_uses", lambda *_: [use])
+    monkeypatch.setattr(bought_ahead, "pool_uses", lambda *_: [use])
     document: Any = {"schedule": {"use": [], "shares": []}, "contracts": []}
     grid: Any = SimpleNamespace(periods=2)
     nothing: Any = None
-    findings = told(contracts._pools(document, nothing, nothing, grid))
+    findings = told(bought_ahead._pools(document, nothing, nothing, grid))
     assert findings == [*["limit-exceeded"] * found, "wrong-schedule"]
 
 
@@ -215,7 +215,7 @@ def test_a_pool_is_covered_in_every_period(used: int, found: int, monkeypatch: p
 @pytest.mark.parametrize(("shares", "found"), [((40, 23), 1), ((40, 24), 0), ((40, 25), 1)])
 def test_shares_of_a_mix_make_the_batch(shares: tuple[int, int], found: int) -> None:
     one = scenario([job(deadline="2 h", mix_within_job=True)])
-    mix = mixed.MixCheck(
+    mix = parted.MixCheck(
         scenario=one, catalog=catalog(), arch=load_model("llama-3.1-8b"), job=one.training[0], under_way=None
     )
     rows = [

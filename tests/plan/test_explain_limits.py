@@ -24,8 +24,8 @@ from planner.catalog.model import Catalog, Provider
 from planner.errors import InputError
 from planner.optimize.limited import Asker
 from planner.optimize.solve import Solution
-from planner.report.explanation import render_explanation
-from planner.report.plan import render_plan
+from planner.report.explanation_view import render_explanation
+from planner.report.plan_formats import render_plan
 from planner.scenario.load import load_scenario, with_settings
 from planner.scenario.schema import Scenario
 from tests.tiers import cases

@@ -21,7 +21,7 @@ FEW = (
     "candidates.ledger.Ledger.reasons dropped",
     "optimize.ways._ways dropped",
     "plan.document._provenance scaled",
-    "plan.rows.place.place_document scaled",
+    "plan.rows.row_cells.place_document scaled",
     "plan.reasons.alternatives_of dropped",
     "plan.reasons.because_of dropped",
 )
@@ -113,7 +113,7 @@ def test_a_sample_of_faults_is_seen(tmp_path: Path) -> None:
         "candidates.ledger.Ledger.reasons dropped": "found",
         "optimize.ways._ways dropped": "claims less",
         "plan.document._provenance scaled": "found",
-        "plan.rows.place.place_document scaled": "refused",
+        "plan.rows.row_cells.place_document scaled": "refused",
         "plan.reasons.alternatives_of dropped": "refused",
         "plan.reasons.because_of dropped": "no matter",
     }

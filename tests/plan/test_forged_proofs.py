@@ -24,11 +24,11 @@ from planner.catalog.model import Catalog
 from planner.errors import InputError
 from planner.plan.document import digest_of
 from planner.plan.proof import digest_of_witness
-from planner.report.explanation import render_explanation
-from planner.report.html.page import render_page
+from planner.report.explanation_view import render_explanation
+from planner.report.html.pages import render_page
 from planner.report.notebook import plan_html
-from planner.report.plan import render_plan
-from planner.report.report import render_report
+from planner.report.plan_formats import render_plan
+from planner.report.report_view import render_report
 from planner.report.workbook import workbook
 from planner.scenario.schema import Scenario
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape

@@ -15,7 +15,7 @@ from planner.analysis.tighten import solve_within_targets
 from planner.api.taking import scenario_of
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingTable
-from planner.checks.routing import routing_findings
+from planner.checks.fleet_load import routing_findings
 from planner.checks.verify import Checker
 from planner.deadline import Deadline
 from planner.optimize.solve import Solution, optimize

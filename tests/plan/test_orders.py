@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planner.analysis.why import marginals
-from planner.answers.rows import Rows
+from planner.answers.shown import Rows
 from planner.api.comparing import _catalog_by_digest
 from tests.worlds import catalog
 

@@ -12,13 +12,13 @@ import pytest
 
 from planner import api
 from planner.catalog.model import Catalog
-from planner.checks.exact import exact_hourly
+from planner.checks.facts import exact_hourly
 from planner.estimate.ownership import HourlyCost, hourly_of, split_microusd
 from planner.plan.document import digest_of
+from planner.report.plan_formats import render_screen
 from planner.report.schedule_view import spend_lines
-from planner.report.screen import render_screen
+from planner.scenario.hardware_keys import Owned
 from planner.scenario.load import with_settings
-from planner.scenario.owned import Owned
 from planner.scenario.schema import Scenario
 from tests.tiers import cases
 from tests.verified import errors, follow_schema

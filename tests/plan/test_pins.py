@@ -18,11 +18,11 @@ from planner.candidates.serving_layouts import needless_pipelines, pipelines_of_
 from planner.catalog.load import load_catalog
 from planner.errors import InputError
 from planner.plan.document import resealed
-from planner.report.certificate import certificate_words
-from planner.report.plan import render_plan
-from planner.scenario.layout_pin import layout_branch
+from planner.report.certainty_words import certificate_words
+from planner.report.plan_formats import render_plan
 from planner.scenario.load import parse_scenario, with_settings
 from planner.scenario.schema import Scenario
+from planner.scenario.workload_parts import layout_branch
 from tests.worlds import scenario
 
 JOB = {"name": "train", "model": "llama-2-13b", "tokens": "2B", "deadline": "30 days"}

@@ -18,11 +18,11 @@ import pytest
 
 from planner import api
 from planner.answers import Plan
+from planner.answers.shown import EXIT_CODES
 from planner.catalog.model import Catalog
 from planner.errors import InputError, PlanError
 from planner.plan.document import digest_of
-from planner.plan.exit_codes import EXIT_CODES
-from planner.report.plan import render_plan
+from planner.report.plan_formats import render_plan
 from planner.scenario.schema import Scenario
 from tests.tiers import cases
 from tests.verified import errors, follow_schema

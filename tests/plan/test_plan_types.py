@@ -11,8 +11,8 @@ import pytest
 
 from planner.errors import InputError
 from planner.files import read_package_text
-from planner.plan.jsonschema import plan_json_schema, schema_text
-from planner.plan.reading import read_document
+from planner.plan.document_schemas import plan_json_schema, schema_text
+from planner.plan.plan_files import read_document
 from tests.verified import validator
 
 SAMPLES = Path(__file__).parents[1] / "cli" / "samples"

@@ -13,9 +13,9 @@ import pytest
 
 from planner import api
 from planner.errors import InputError
-from planner.plan.reading import read_document, read_frontier, read_plan
-from planner.report.explanation import render_explanation
-from planner.report.plan import render_plan
+from planner.plan.plan_files import read_document, read_frontier, read_plan
+from planner.report.explanation_view import render_explanation
+from planner.report.plan_formats import render_plan
 from tests.export.conftest import GOLDEN, whole_plan
 from tests.tiers import cases, sampled
 

@@ -10,7 +10,7 @@ import pytest
 from planner import api
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
-from planner.catalog.regions import region_matches
+from planner.catalog.names import region_matches
 from planner.errors import PlanError
 from planner.plan.document import resealed
 from planner.scenario.load import parse_scenario, with_settings

@@ -22,9 +22,9 @@ from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingTable
 from planner.candidates.shared_nodes import divides
 from planner.catalog.model import Catalog
-from planner.plan import certificate, node_counts
+from planner.plan import certificate, open_choices
 from planner.plan.document import resealed
-from planner.plan.rows.shared import borne, placed_on
+from planner.plan.rows.pools import borne, placed_on
 from planner.scenario.schema import Scenario
 from tests import frozen, worlds
 from tests.tiers import cases
@@ -371,10 +371,10 @@ def test_a_walk_ends_by_the_steps_that_its_fleets_take(monkeypatch: pytest.Monke
     real = certificate.least_of_task
     monkeypatch.setattr(certificate, "least_of_task", lambda *a, **k: weighed.append(k.get("steps")) or real(*a, **k))
     for steps in (1, 10**6):
-        monkeypatch.setattr(node_counts, "MOST_STEPS", steps)
+        monkeypatch.setattr(open_choices, "MOST_STEPS", steps)
         weighed.clear()
         bounds.append(certificate.certified_bound(session.candidates, document["certificate"], 2 * cost))
-        bounds.append(weighed.count(node_counts.STEPS_OF_WEIGHING))
+        bounds.append(weighed.count(open_choices.STEPS_OF_WEIGHING))
     assert bounds[0] <= bounds[2] <= cost
     assert 0 < bounds[1] < bounds[3]
 

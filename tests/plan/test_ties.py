@@ -114,7 +114,7 @@ def test_a_share_of_zero_or_one_may_be_a_whole_number() -> None:
 
 
 def test_a_tie_is_told_in_the_terminal() -> None:
-    from planner.report.plan import render_plan
+    from planner.report.plan_formats import render_plan
 
     text = render_plan(api.solve(JOB, two_sizes(0)).document, "table", width=200)
     assert "other ways are as cheap; decided by fewer devices" in text

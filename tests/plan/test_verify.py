@@ -18,7 +18,7 @@ from planner.catalog.model import Catalog
 from planner.errors import InputError, Problem
 from planner.optimize.solve import optimize
 from planner.plan.document import build_document, digest_of
-from planner.plan.reading import read_document
+from planner.plan.plan_files import read_document
 from planner.scenario.schema import Scenario
 from tests.tiers import cases, first_and_last, sampled, settings
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape

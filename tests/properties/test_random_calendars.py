@@ -12,8 +12,8 @@ import pytest
 from planner import api
 from planner.catalog.model import Catalog
 from planner.errors import Problem
-from planner.report.explanation import render_explanation
-from planner.report.plan import render_plan
+from planner.report.explanation_view import render_explanation
+from planner.report.plan_formats import render_plan
 from planner.scenario.schema import Scenario
 from tests.tiers import sampled
 from tests.verified import errors, follow_schema

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from planner.errors import InputError
-from planner.reading.kinds import Asked
-from planner.reading.reading import Reading
-from planner.reading.registry import read
+from planner.reading.kinds import Asked, Reading, read
 from planner.reading.source import Source
 from tests.reading import writers
 

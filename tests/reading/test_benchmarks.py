@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.reading.kinds import Asked
-from planner.reading.reading import Reading
-from planner.reading.registry import read
+from planner.reading.kinds import Asked, Reading, read
 from planner.reading.source import Source
 from planner.validate.serving_rows import read_serving_table
 from tests.reading import writers

@@ -11,8 +11,7 @@ import pytest
 
 from planner.errors import InputError
 from planner.reading.bills import cost_of, day_of
-from planner.reading.reading import Reading
-from planner.reading.registry import kind_of, read
+from planner.reading.kinds import Reading, kind_of, read
 from planner.reading.source import Source
 from tests.reading.cluster_writers import (
     FOCUS,

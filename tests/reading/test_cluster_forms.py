@@ -10,9 +10,7 @@ import pytest
 
 from planner.errors import InputError
 from planner.reading.inventory import device_of
-from planner.reading.kinds import Asked
-from planner.reading.reading import Reading
-from planner.reading.registry import read
+from planner.reading.kinds import Asked, Reading, read
 from planner.reading.slurm_nodes import hosts_of
 from planner.reading.source import Source
 from tests.reading.cluster_writers import GPUSTAT, SHOWN, TOPO, bare_job, node, nodes

@@ -9,14 +9,11 @@ from typing import Any
 import pytest
 
 from planner.errors import InputError
-from planner.reading.inventory import device_of
-from planner.reading.job_history import by_day
-from planner.reading.kinds import Asked
-from planner.reading.reading import Reading
-from planner.reading.registry import kind_of, read
-from planner.reading.slurm import elapsed_s, gpus_of
+from planner.reading.inventory import by_day, device_of
+from planner.reading.kinds import Asked, Reading, kind_of, read
+from planner.reading.piece_writing import write_into
+from planner.reading.slurm_jobs import elapsed_s, gpus_of
 from planner.reading.source import Source
-from planner.reading.writing import write_into
 from tests.reading.cluster_writers import (
     gpu_usage,
     node,

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from planner.reading.kinds import Asked
-from planner.reading.reading import Reading
-from planner.reading.registry import read
+from planner.reading.kinds import Asked, Reading, read
 from planner.reading.source import Source
 
 MODEL = "Qwen/Qwen3-32B"

@@ -11,11 +11,9 @@ import pytest
 from planner.api.exporting import export_plan
 from planner.api.solving import solve
 from planner.errors import InputError
-from planner.reading.kinds import Asked
-from planner.reading.reading import Reading
-from planner.reading.registry import read
+from planner.reading.kinds import Asked, Reading, read
+from planner.reading.piece_writing import still_wanted, write_into
 from planner.reading.source import Source
-from planner.reading.writing import still_wanted, write_into
 from planner.scenario.load import load_scenario
 from tests.reading import deployment_writers as writers
 

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from planner.errors import InputError
-from planner.reading.job_history import state_of
-from planner.reading.kinds import Asked
-from planner.reading.reading import Reading
-from planner.reading.registry import kind_of, read
+from planner.reading.inventory import state_of
+from planner.reading.kinds import Asked, Reading, kind_of, read
 from planner.reading.source import Source
 from tests.reading.cluster_writers import table
 from tests.reading.trace_writers import (

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError, UsageError
-from planner.reading.kinds import SURE, Asked
-from planner.reading.registry import kind_of, kinds, read
+from planner.reading.kinds import SURE, Asked, kind_of, kinds, read
 from planner.reading.source import Source
 from tests.reading.writers import SMALL
 

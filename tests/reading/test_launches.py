@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from planner.errors import InputError
-from planner.reading.reading import Reading
-from planner.reading.registry import read
+from planner.reading.kinds import Reading, read
 from planner.reading.source import Source
 
 

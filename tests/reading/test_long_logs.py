@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from planner.reading import long_log, request_log
+from planner.reading.kinds import Reading, read
 from planner.reading.long_log import LengthCounts, LongLog, SortedTimes
-from planner.reading.reading import Reading
-from planner.reading.registry import read
 from planner.reading.source import Source
-from planner.traffic import arrivals
+from planner.traffic import request_trace
 from tests.reading.writers import azure, mooncake, requests
 
 
@@ -25,7 +24,7 @@ def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_log, "MOST_ROWS", 300)
     monkeypatch.setattr(long_log, "RUN", 128)
     monkeypatch.setattr(long_log, "_SAMPLED", 8)
-    monkeypatch.setattr(arrivals, "_AT_ONCE", 200)
+    monkeypatch.setattr(request_trace, "_AT_ONCE", 200)
 
 
 def logs() -> dict[str, str]:
@@ -97,8 +96,8 @@ def test_times_are_put_in_order_by_ranges() -> None:
 
 
 def test_gaps_between_parts_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrivals, "_AT_ONCE", 2)
-    assert arrivals.longest_gap_s(np.array([0.0, 1.0, 9.0, 10.0])) == 8.0
+    monkeypatch.setattr(request_trace, "_AT_ONCE", 2)
+    assert request_trace.longest_gap_s(np.array([0.0, 1.0, 9.0, 10.0])) == 8.0
 
 
 def test_percentiles_are_those_of_numpy_and_beyond_a_million_within_a_thousandth() -> None:
@@ -124,7 +123,7 @@ def test_ids_that_tell_nothing_apart_are_not_used() -> None:
 def test_memory_does_not_grow_with_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_log, "RUN", 8192)
     monkeypatch.setattr(long_log, "_SAMPLED", 32)
-    monkeypatch.setattr(arrivals, "_AT_ONCE", 8192)
+    monkeypatch.setattr(request_trace, "_AT_ONCE", 8192)
 
     def peak_bytes(runs: int) -> int:
         log = LongLog(middle=0.0, far=1e9)
@@ -134,8 +133,8 @@ def test_memory_does_not_grow_with_the_log(monkeypatch: pytest.MonkeyPatch) -> N
             tokens = lots.integers(1, 5000, 8192).astype(np.uint32)
             log.add(lots.random(8192) * 1e6, tokens, tokens, np.zeros(0, dtype=np.int64))
         log.settle()
-        assert arrivals.burstiness(log.times) > 0
-        assert arrivals.longest_gap_s(log.times) > 0
+        assert request_trace.burstiness(log.times) > 0
+        assert request_trace.longest_gap_s(log.times) > 0
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return peak

@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 
 from planner.errors import InputError
-from planner.reading.kinds import Asked
+from planner.reading.kinds import Asked, Reading, read
 from planner.reading.metrics import Series
+from planner.reading.piece_writing import write_into
 from planner.reading.prometheus import Sample, sample_of
-from planner.reading.reading import Reading
-from planner.reading.registry import read
 from planner.reading.source import Source
-from planner.reading.writing import write_into
 from planner.scenario.load import load_scenario
 from planner.traffic.tables import read_load_profile
 from tests.reading.trace_writers import answer, counter, counters, day_of_load, dcgm, engine_series, scrape, triton

@@ -11,14 +11,11 @@ from typing import Any
 import pytest
 
 import planner
-from planner.architecture.load import load_config, of_hub
-from planner.architecture.stored import format_of
+from planner.architecture.load import format_of, load_config, of_hub
 from planner.errors import InputError
-from planner.reading.kinds import Asked
-from planner.reading.reading import Reading
-from planner.reading.registry import read
+from planner.reading.kinds import Asked, Reading, read
+from planner.reading.piece_writing import write_into
 from planner.reading.source import Source
-from planner.reading.writing import write_into
 from tests.reading.writers import adapter_config, model_config, quant_config
 
 SAMPLES = os.environ.get("PLAN_SAMPLES")

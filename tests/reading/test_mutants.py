@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from planner.errors import PlanError
-from planner.reading.reading import document_of
-from planner.reading.registry import read
+from planner.reading.kinds import document_of, read
+from planner.reading.piece_writing import scenario_text
 from planner.reading.source import Source
-from planner.reading.writing import scenario_text
-from planner.report.reading import render_reading
+from planner.report.reading_view import render_reading
 from tests.reading.writers import SMALL
 from tests.tiers import cases, while_time_lasts
 

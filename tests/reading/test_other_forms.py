@@ -11,12 +11,10 @@ from typing import Any
 import pytest
 
 from planner.errors import InputError, OutputError, UsageError
-from planner.reading.kinds import Asked
-from planner.reading.points import number_of
-from planner.reading.reading import Piece, Reading
-from planner.reading.registry import read
+from planner.reading.kinds import Asked, Piece, Reading, read
+from planner.reading.measured_points import number_of
+from planner.reading.piece_writing import write_into, write_piece
 from planner.reading.source import LONGEST_LINE, Source
-from planner.reading.writing import write_into, write_piece
 from tests.reading.cluster_writers import table
 
 ASKED = Asked(model="m", accelerator="h100-sxm-80gb", devices=1)

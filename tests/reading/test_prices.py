@@ -12,11 +12,9 @@ import pytest
 from planner.catalog.load import load_catalog
 from planner.catalog.own_prices import with_price_file
 from planner.errors import InputError
-from planner.reading.kinds import Asked
-from planner.reading.reading import Reading
-from planner.reading.registry import read
+from planner.reading.kinds import Asked, Reading, read
+from planner.reading.piece_writing import write_piece
 from planner.reading.source import Source
-from planner.reading.writing import write_piece
 from tests.reading.market_writers import (
     asset_prices,
     azure,

@@ -11,9 +11,7 @@ import pytest
 
 from planner.cli.find import is_scenario
 from planner.errors import InputError
-from planner.reading.kinds import Asked
-from planner.reading.reading import Reading
-from planner.reading.registry import read
+from planner.reading.kinds import Asked, Reading, read
 from planner.reading.source import Source
 
 

@@ -12,8 +12,7 @@ import pytest
 
 from planner.catalog.load import load_catalog
 from planner.errors import InputError
-from planner.reading.reading import Reading
-from planner.reading.registry import read
+from planner.reading.kinds import Reading, read
 from planner.reading.source import Source
 
 

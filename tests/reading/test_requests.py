@@ -13,12 +13,10 @@ from typer.testing import CliRunner
 
 from planner.cli.main import ROOMS, app_of
 from planner.errors import InputError, UsageError
-from planner.reading.kinds import Asked
-from planner.reading.reading import Reading
-from planner.reading.registry import read
+from planner.reading.columns import has_zone
+from planner.reading.kinds import Asked, Reading, read
 from planner.reading.source import Source
-from planner.reading.times import has_zone
-from planner.traffic.trace import read_trace
+from planner.traffic.request_trace import read_trace
 from tests.reading.writers import azure, burstgpt, litellm, mooncake, requests
 
 
@@ -249,12 +247,12 @@ def test_both_readers_take_the_same(tmp_path: Path) -> None:
 
 
 def test_long_columns_are_cut_into_parts_without_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    from planner.traffic import arrivals
+    from planner.traffic import request_trace
 
     times = np.cumsum(np.random.default_rng(3).exponential(1.0, 5000))
-    whole = arrivals.burstiness(times)
-    monkeypatch.setattr(arrivals, "_AT_ONCE", 700)
-    assert arrivals.burstiness(times) == pytest.approx(whole, rel=1e-12)
+    whole = request_trace.burstiness(times)
+    monkeypatch.setattr(request_trace, "_AT_ONCE", 700)
+    assert request_trace.burstiness(times) == pytest.approx(whole, rel=1e-12)
 
 
 def test_from_a_file_to_a_plan_in_two_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from planner.reading.registry import read
+from planner.reading.kinds import read
 from planner.reading.source import Source
 
 SAMPLES = Path(os.environ.get("PLAN_SAMPLES", ""))

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.reading.reading import Reading
-from planner.reading.registry import read
+from planner.reading.columns import has_zone, iso_seconds, written_day
+from planner.reading.kinds import Reading, read
 from planner.reading.source import Source
-from planner.reading.times import has_zone, iso_seconds, written_day
 
 NOON_S = 1741003200  # 2025-03-03T12:00Z  [s]
 

@@ -11,11 +11,9 @@ from typer.testing import CliRunner
 
 from planner.cli.main import ROOMS, app_of
 from planner.errors import InputError
-from planner.reading.kinds import Asked
-from planner.reading.reading import Reading
-from planner.reading.registry import read
+from planner.reading.kinds import Asked, Reading, read
+from planner.reading.piece_writing import write_into
 from planner.reading.source import Source
-from planner.reading.writing import write_into
 from planner.scenario.training_job import TrainingJob
 from planner.yamlfile import read_yaml
 from tests.reading import writers

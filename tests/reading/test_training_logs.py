@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.reading.kinds import Asked
-from planner.reading.reading import Reading
-from planner.reading.registry import read
+from planner.reading.kinds import Asked, Reading, read
 from planner.reading.source import Source
 from tests.reading import writers
 from tests.reading.writers import LLM_C, SPEEDRUN, lit, nano, tune, tune_bars

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from planner.reading.registry import read
+from planner.reading.jsonlines import columns_of
+from planner.reading.kinds import read
 from planner.reading.source import Source
-from planner.reading.uniform_lines import columns_of
 from tests.tiers import cases
 
 LINE = '{"timestamp": %s, "model": "m-1", "input_length": %d, "hash_ids": [%s], "output_length": %d}'

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
-from planner.reading.registry import read
+from planner.reading.kinds import read
 from planner.reading.source import Source
 
 SAMPLES = os.environ.get("PLAN_SAMPLES")

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError, OutputError
-from planner.reading.kinds import Asked
-from planner.reading.reading import Piece, Reading
-from planner.reading.writing import merged, still_wanted, write_into
+from planner.reading.kinds import Asked, Piece, Reading
+from planner.reading.piece_writing import merged, still_wanted, write_into
 
 SCENARIO = """\
 schema: plan/v1

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from planner import api
 from planner.budget.document import budget_document
-from planner.budget.months import MONTHS, Month, months_until
-from planner.budget.split import by_time, two_ways, weighed
+from planner.budget.lines import MONTHS, Month, by_time, months_until, two_ways, weighed
 from planner.catalog.model import Catalog
 from planner.errors import InputError
 from planner.plan.parts import spent_on

@@ -7,10 +7,25 @@ from xml.etree import ElementTree
 
 import pytest
 
-from planner.report.chart import draw
-from planner.report.chart.alone import svg_alone
-from planner.report.chart.model import Box, Chart, Dot, Panel, Series, bars, chart, rows_panel, stacked, steps, ticks
-from planner.report.chart.scale import Axis, dates, linear, logarithmic
+from planner.report import chart_drawing
+from planner.report.chart_drawing import svg_alone
+from planner.report.charts import (
+    Axis,
+    Box,
+    Chart,
+    Dot,
+    Panel,
+    Series,
+    bars,
+    chart,
+    dates,
+    linear,
+    logarithmic,
+    rows_panel,
+    stacked,
+    steps,
+    ticks,
+)
 from tests.hostile_names import hostile_names
 from tests.report.pages import read
 
@@ -27,7 +42,7 @@ def rows_chart(name: str = "a job", title: str = "Two rows") -> Chart:
 
 
 def test_bars_stand_at_their_shares_of_the_width_and_tell_their_figures() -> None:
-    page = read(draw.svg(rows_chart()))
+    page = read(chart_drawing.svg(rows_chart()))
     first, second = [element.attributes for element in page.all("rect")]
     assert float(first["x"].rstrip("%")) == 0.0
     whole = 100 - 1.5  # what is left at the right of all

@@ -11,12 +11,11 @@ import pytest
 
 from planner.errors import Place, Problem
 from planner.report import escape
-from planner.report.band_words import late_hours
+from planner.report.certainty_words import late_hours
 from planner.report.csv import render_plan
-from planner.report.frontier import HEIGHT, scatter
-from planner.report.html.cost import hours_table, workload_figure
-from planner.report.html.memory import REST, memory_figure
-from planner.report.html.timeline import finish_table
+from planner.report.frontier_view import HEIGHT, scatter
+from planner.report.html.cost_figures import hours_table, workload_figure
+from planner.report.html.prediction_figures import REST, finish_table, memory_figure
 from planner.report.problems import findings
 from tests.report.conftest import plan_named
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from planner import api
 from planner.report import escape
-from planner.report.html.page import render_page
+from planner.report.html.pages import render_page
 from tests.hostile_names import hostile_names
 from tests.report.conftest import plan_named
 from tests.report.pages import Read, assert_inert, read

@@ -14,11 +14,10 @@ from planner import api
 from planner.catalog.model import Catalog
 from planner.report import plan_words as words
 from planner.report import screen_words as said
-from planner.report.chart.model import Box, Chart, Panel
-from planner.report.html import opening
-from planner.report.html.page import render_page
-from planner.report.html.sections import sections_of
-from planner.report.report_document import report_document
+from planner.report.charts import Box, Chart, Panel
+from planner.report.html import page_parts
+from planner.report.html.pages import render_page, sections_of
+from planner.report.report_view import report_document
 from tests.report.pages import Read, assert_inert, drawn, read, structure
 from tests.shipped import plan
 
@@ -99,21 +98,21 @@ def test_the_answer_stands_before_all_else(name: str, pages: Pages) -> None:
     totals = [e.text for e in page.all("strong") if e.parents[-1:] == ("p",)]
     assert (cost is None) or totals[0] == words.money(plan, cost)
     reasons = [e.text for e in page.all("li") if e.text in words.because_lines(plan)]
-    assert reasons[:3] == opening.reasons(plan)[0]
-    first, others = opening.reasons(plan)
+    assert reasons[:3] == page_parts.reasons(plan)[0]
+    first, others = page_parts.reasons(plan)
     assert sorted(first + others) == sorted(words.because_lines(plan))
 
 
 def test_reasons_begin_with_the_largest_workload_and_tell_of_each_before_a_second(pages: Pages) -> None:
     plan = pages("portfolio")[0]["plan"]
     taken = {w["name"]: sum(row["device_hours"] for row in w["allocations"]) for w in plan["workloads"]}
-    told = [line.partition(":")[0] for line in opening.reasons(plan)[0]]
+    told = [line.partition(":")[0] for line in page_parts.reasons(plan)[0]]
     assert told == sorted(taken, key=taken.__getitem__, reverse=True)[:3]
 
 
 @pytest.mark.parametrize("name", ["infeasible", "too-big"])
 def test_the_cheapest_way_out_stands_first(name: str, pages: Pages) -> None:
-    from planner.report.ways_out import how
+    from planner.report.next_words import how
 
     report, _, page = pages(name)
     facts = report["plan"]["infeasible"]
@@ -244,14 +243,14 @@ def test_the_command_makes_the_page_again_whatever_its_words_are(pages: Pages) -
     import shlex
 
     plan = {**pages("llama")[0]["plan"], "case": "it's busy", "settings": ["training.a b.tokens=$(1B)"]}
-    assert shlex.split(opening.command(plan)) == [
+    assert shlex.split(page_parts.command(plan)) == [
         "plan", "report", plan["scenario_file"], "--case", "it's busy",
         "--set", "training.a b.tokens=$(1B)", "-o", "html",
     ]  # fmt: skip
 
 
 def test_what_would_win_is_the_price_at_which_costs_are_equal() -> None:
-    from planner.report.html.sections import would_win
+    from planner.report.html.pages import would_win
 
     plan = {"scenario": {}}
     workload = {"cost_microusd": 60_000_000, "allocations": [{"funding": "on_demand"}]}

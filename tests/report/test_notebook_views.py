@@ -13,7 +13,7 @@ from planner import api
 from planner.answers import Comparison, Frontier, Plan, Rows
 from planner.catalog.load import load_catalog
 from planner.errors import InputError
-from planner.report.plan import render_plan
+from planner.report.plan_formats import render_plan
 from planner.scenario.load import load_scenario
 from tests.compare.worlds import base, side
 

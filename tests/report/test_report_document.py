@@ -13,10 +13,10 @@ from planner.catalog.model import Catalog
 from planner.checks.leaves import tree
 from planner.equations.registry import REGISTRY
 from planner.plan.model.rows import Energy
-from planner.report.accounting import RULES
 from planner.report.csv import PLAN_COLUMNS
-from planner.report.report_document import report_document
+from planner.report.report_view import report_document
 from planner.report.trace import KINDS, leaves
+from planner.report.trace_rows import RULES
 from tests.verified import follow_schema
 
 Document = dict[str, Any]

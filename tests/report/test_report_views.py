@@ -15,14 +15,12 @@ import pytest
 from markdown_it import MarkdownIt
 
 from planner import api
+from planner.budget.charges import metered_hours
 from planner.catalog.model import Catalog
-from planner.report.budget_view import ROUNDED, misses, workload_grid
-from planner.report.metered import metered_hours
+from planner.report.next_words import how
 from planner.report.plan_words import counted
-from planner.report.report import FOLDED, render_report
-from planner.report.report_document import report_document
+from planner.report.report_view import FOLDED, ROUNDED, misses, render_report, report_document, workload_grid
 from planner.report.serving_words import seconds
-from planner.report.ways_out import how
 from planner.report.workbook import workbook
 from tests.hostile_names import hostile_names
 from tests.report.sheet import Sheet

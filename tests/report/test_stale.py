@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.plan.stale import changed_keys, scenario_of, stale_problems
+from planner.plan.plan_files import changed_keys, scenario_of, stale_problems
 
 SCENARIO = """\
 schema: plan/v1

@@ -22,9 +22,9 @@ import pytest
 from planner import api
 from planner.catalog.model import Catalog
 from planner.report import escape
-from planner.report.report_document import report_document
+from planner.report.report_view import report_document
 from planner.report.workbook import workbook
-from planner.report.workbook.reserve import reserve_workbook
+from planner.report.workbook.reserve_sheets import reserve_workbook
 from tests.hostile_names import hostile_names
 from tests.plan.test_given_rates import solved as given_rates_plan
 from tests.plan.test_given_rates import write as write_given_rates

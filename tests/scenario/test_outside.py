@@ -13,9 +13,7 @@ import pytest
 from planner import files
 from planner.catalog.own_prices import OwnPrices
 from planner.errors import InputError
-from planner.plan.made_with import catalog_of_plan
-from planner.plan.reading import read_plan
-from planner.plan.stale import scenario_of
+from planner.plan.plan_files import catalog_of_plan, read_plan, scenario_of
 from planner.scenario.load import load_scenario, parse_scenario
 from tests.export.conftest import GOLDEN, whole_plan
 

@@ -10,8 +10,8 @@ import pytest
 from planner import api
 from planner.errors import InputError
 from planner.plan.document import digest_of
-from planner.report.band_words import band_notes
-from planner.report.plan import render_first
+from planner.report.certainty_words import band_notes
+from planner.report.plan_formats import render_first
 from planner.scenario.load import parse_scenario, with_settings
 from tests.verified import errors
 

@@ -24,11 +24,10 @@ import planner
 from planner.errors import StoppedError, UsageError
 from planner.files import LineFile
 from planner.sweeps import cluster as room
-from planner.sweeps import sharing
+from planner.sweeps import question
+from planner.sweeps.answering import BEGINS, Asker, Journal, Progress
 from planner.sweeps.cluster import cluster
-from planner.sweeps.journal import BEGINS, Journal
 from planner.sweeps.question import Answered, Question
-from planner.sweeps.run import Asker, Progress
 from tests.sweeps.told import Counting, answer, key, questions, row
 from tests.tiers import cases
 
@@ -255,15 +254,15 @@ def test_what_goes_wrong_in_a_worker(tmp_path: Path) -> None:
 
 @needs_dask
 def test_a_worker_that_came_later_with_other_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sharing._answers, "x", answer)
-    sharing.know("x", answer, sharing.versions_here())
-    assert sharing.answered("x", questions(2)[1]).row == row(1.0)
-    sharing.know("x", answer, {**sharing.versions_here(), "planner": "0.0.0"})
-    with pytest.raises(sharing.VersionsDifferError, match=r"the client 0\.0\.0"):
-        sharing.answered("x", questions(1)[0])
-    sharing.forget("x")
+    monkeypatch.setitem(question._answers, "x", answer)
+    question.know("x", answer, question.versions_here())
+    assert question.answered("x", questions(2)[1]).row == row(1.0)
+    question.know("x", answer, {**question.versions_here(), "planner": "0.0.0"})
+    with pytest.raises(question.VersionsDifferError, match=r"the client 0\.0\.0"):
+        question.answered("x", questions(1)[0])
+    question.forget("x")
     with pytest.raises(LookupError):
-        sharing.answered("x", questions(1)[0])
+        question.answered("x", questions(1)[0])
 
 
 @needs_dask

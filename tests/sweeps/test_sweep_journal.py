@@ -16,7 +16,7 @@ import pytest
 from planner import files
 from planner.errors import InputError, OutputError
 from planner.files import LineFile
-from planner.sweeps.journal import BEGINS, Journal
+from planner.sweeps.answering import BEGINS, Journal
 from planner.sweeps.question import lost, without_plan
 from tests.sweeps.told import key, question, row
 
@@ -161,7 +161,7 @@ FULL = """
 import resource, sys
 from planner.errors import OutputError
 from planner.files import LineFile
-from planner.sweeps.journal import BEGINS, Journal
+from planner.sweeps.answering import BEGINS, Journal
 from tests.sweeps.told import key, question, row
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
 with LineFile(sys.argv[1], begins=BEGINS) as lines:
@@ -212,7 +212,7 @@ def test_two_sweeps_do_not_write_one_journal(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", [{"key": "xyz"}, {"key": "ab"}, {"row": {}}, {"row": [1]}, {"schema": "other"}])
 def test_a_line_with_a_true_hash_that_is_no_answer(tmp_path: Path, change: dict[str, Any]) -> None:
-    from planner.sweeps.journal import SCHEMA, _hash
+    from planner.sweeps.answering import SCHEMA, _hash
 
     content = {"schema": SCHEMA, "key": key(question(0)), "row": row(), **change}
     path = tmp_path / "a.jsonl"

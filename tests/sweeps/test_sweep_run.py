@@ -16,10 +16,8 @@ import pytest
 
 from planner.errors import OutputError, StoppedError
 from planner.files import LineFile
-from planner.sweeps.journal import BEGINS, Journal
-from planner.sweeps.local import Processes, in_turn
+from planner.sweeps.answering import BEGINS, Asked, Asker, Journal, Processes, Progress, in_turn
 from planner.sweeps.question import Answered, Question, lost
-from planner.sweeps.run import Asked, Asker, Progress
 from tests.sweeps.told import Counting, answer, key, questions, row
 from tests.tiers import cases
 
@@ -165,9 +163,9 @@ CLIENT = """
 import sys
 from pathlib import Path
 from planner.files import LineFile
-from planner.sweeps.journal import BEGINS, Journal
-from planner.sweeps.local import Processes
-from planner.sweeps.run import Asker
+from planner.sweeps.answering import BEGINS, Journal
+from planner.sweeps.answering import Processes
+from planner.sweeps.answering import Asker
 from tests.sweeps.told import Counting, key, questions
 
 def pool(folder):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from planner.equations.lengths import NORMAL_P95, lognormal_second_moment, lognormal_sigma, squared_variation
 from planner.traffic import LengthMoments, Traffic
-from planner.traffic.lengths import HIGHEST_P95_OVER_MEAN
+from planner.traffic.model import HIGHEST_P95_OVER_MEAN
 from tests.tiers import settings
 
 means = st.floats(1.0, 1e6)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.traffic import Traffic
-from planner.traffic.levels import load_levels, look_ahead, nested_levels
+from planner.traffic.model import load_levels, look_ahead, nested_levels
 from tests.tiers import settings
 
 loads = st.lists(st.integers(0, 12).map(float), min_size=1, max_size=9)

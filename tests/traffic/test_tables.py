@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from planner.errors import InputError
-from planner.traffic.rates import read_rates
-from planner.traffic.tables import read_histogram, read_load_profile
+from planner.traffic.tables import read_histogram, read_load_profile, read_rates
 
 SHARES = "input_bucket,output_bucket,fraction\n"
 WEIGHTS = "hour,weight\n"

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.traffic import arrivals
-from planner.traffic import trace as trace_module
-from planner.traffic.trace import LEAST_SHARE, quantile_grid, read_trace
+from planner.traffic import request_trace
+from planner.traffic import request_trace as trace_module
+from planner.traffic.request_trace import LEAST_SHARE, quantile_grid, read_trace
 from tests.tiers import settings
 
 ROOT = Path(__file__).parents[2]
@@ -32,13 +32,13 @@ def poisson(rate: float, seconds: float, seed: int = 0) -> np.ndarray:
 def test_even_arrivals_have_the_rate_of_their_gaps(count: int) -> None:
     """What is seen of n requests lasts n gaps: half of one before the first, half of one after the last."""
     times = 100.0 + 0.25 * np.arange(count)
-    assert arrivals.observed_s(times) == pytest.approx(0.25 * count)
-    assert arrivals.mean_rate(times, np.zeros(0)) == pytest.approx(4.0)
+    assert request_trace.observed_s(times) == pytest.approx(0.25 * count)
+    assert request_trace.mean_rate(times, np.zeros(0)) == pytest.approx(4.0)
 
 
 def test_one_request_has_no_rate() -> None:
-    assert arrivals.observed_s(np.array([5.0])) == 0.0
-    assert arrivals.mean_rate(np.array([5.0]), np.zeros(0)) == 0.0
+    assert request_trace.observed_s(np.array([5.0])) == 0.0
+    assert request_trace.mean_rate(np.array([5.0]), np.zeros(0)) == 0.0
 
 
 def written(folder: Path, text: str) -> Path:
@@ -52,8 +52,8 @@ def written(folder: Path, text: str) -> Path:
 
 def test_poisson_arrivals_have_variation_one() -> None:
     times = poisson(2.0, 20_000)
-    assert arrivals.burstiness(times) == pytest.approx(1.0, abs=0.05)
-    assert arrivals.mean_rate(times, np.zeros(0)) == pytest.approx(2.0, rel=0.02)
+    assert request_trace.burstiness(times) == pytest.approx(1.0, abs=0.05)
+    assert request_trace.mean_rate(times, np.zeros(0)) == pytest.approx(2.0, rel=0.02)
 
 
 def test_hyperexponential_arrivals_keep_their_variation() -> None:
@@ -61,11 +61,11 @@ def test_hyperexponential_arrivals_keep_their_variation() -> None:
     share = (1 + math.sqrt(3 / 5)) / 2  # balanced means, squared variation 4
     often = draw.random(60_000) < share
     gaps = draw.exponential(1 / (2 * np.where(often, share, 1 - share)))
-    assert arrivals.burstiness(np.cumsum(gaps)) == pytest.approx(4.0, rel=0.1)
+    assert request_trace.burstiness(np.cumsum(gaps)) == pytest.approx(4.0, rel=0.1)
 
 
 def test_equal_gaps_have_variation_zero() -> None:
-    assert arrivals.burstiness(np.arange(10_000) * 0.5) == pytest.approx(0.0, abs=1e-3)
+    assert request_trace.burstiness(np.arange(10_000) * 0.5) == pytest.approx(0.0, abs=1e-3)
 
 
 def test_the_daily_profile_is_no_burstiness() -> None:
@@ -75,14 +75,14 @@ def test_the_daily_profile_is_no_burstiness() -> None:
     times = times[keep]
     gaps = np.diff(times)
     assert gaps.var() / gaps.mean() ** 2 > 1.5
-    assert arrivals.burstiness(times) == pytest.approx(1.0, abs=0.05)
+    assert request_trace.burstiness(times) == pytest.approx(1.0, abs=0.05)
 
 
 def test_whole_seconds_are_no_burstiness() -> None:
     times = np.floor(poisson(20.0, 5_000))
     gaps = np.diff(times)
     assert gaps.var() / gaps.mean() ** 2 > 10
-    assert arrivals.burstiness(times) == pytest.approx(1.0, abs=0.05)
+    assert request_trace.burstiness(times) == pytest.approx(1.0, abs=0.05)
 
 
 @pytest.mark.parametrize("days", [1, 2, 7, 10])
@@ -90,34 +90,34 @@ def test_profile_is_the_rate_of_the_hours(days: int) -> None:
     base = poisson(3.0, days * DAY_S, seed=days)
     weight = np.where((base // 3600) % 24 < 8, 0.2, 1.0)
     times = base[np.random.default_rng(1).random(base.size) < weight]
-    rates = arrivals.slot_rates(times)
+    rates = request_trace.slot_rates(times)
     assert rates.size == (168 if days >= 7 else 24)
     assert rates.reshape(-1, 24)[:, :8] == pytest.approx(0.6, rel=0.15)
     assert rates.reshape(-1, 24)[:, 8:] == pytest.approx(3.0, rel=0.08)
-    assert arrivals.mean_rate(times, rates) == pytest.approx((8 * 0.6 + 16 * 3.0) / 24, rel=0.02)
-    assert arrivals.peak_factor(times, rates) == pytest.approx(rates.max() / rates.mean())
+    assert request_trace.mean_rate(times, rates) == pytest.approx((8 * 0.6 + 16 * 3.0) / 24, rel=0.02)
+    assert request_trace.peak_factor(times, rates) == pytest.approx(rates.max() / rates.mean())
 
 
 def test_a_day_and_a_half_does_not_count_its_second_night_twice() -> None:
     base = poisson(1.0, 1.5 * DAY_S)
     times = base[((base // 3600) % 24 < 12)]
-    rates = arrivals.slot_rates(times)
+    rates = request_trace.slot_rates(times)
     assert rates[:12] == pytest.approx(1.0, rel=0.15)
     assert rates[12:].max() == 0
 
 
 def test_few_requests_have_no_profile() -> None:
-    assert arrivals.slot_rates(poisson(0.005, 8 * DAY_S)).size == 24  # 3,456 requests: 20 an hour of the week
-    assert arrivals.slot_rates(poisson(0.001, 8 * DAY_S)).size == 0
+    assert request_trace.slot_rates(poisson(0.005, 8 * DAY_S)).size == 24  # 3,456 requests: 20 an hour of the week
+    assert request_trace.slot_rates(poisson(0.001, 8 * DAY_S)).size == 0
 
 
 def test_peak_of_a_short_trace_is_the_busiest_minute() -> None:
     quiet, rush = poisson(5.0, 3_600), 3_600 + poisson(20.0, 300)
     mean = (5 * 3_600 + 20 * 300) / 3_900
-    assert arrivals.peak_factor(np.concatenate([quiet, rush]), np.zeros(0)) == pytest.approx(20 / mean, rel=0.15)
+    assert request_trace.peak_factor(np.concatenate([quiet, rush]), np.zeros(0)) == pytest.approx(20 / mean, rel=0.15)
     # few requests: crowding by chance is not a peak
-    assert arrivals.peak_factor(poisson(0.02, 80_000), np.zeros(0)) < 1.4
-    assert arrivals.peak_factor(np.array([0.0, 1.0, 2.0]), np.zeros(0)) == 1.0
+    assert request_trace.peak_factor(poisson(0.02, 80_000), np.zeros(0)) < 1.4
+    assert request_trace.peak_factor(np.array([0.0, 1.0, 2.0]), np.zeros(0)) == 1.0
 
 
 # ---- buckets

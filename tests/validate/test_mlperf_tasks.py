@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 
 from planner.catalog.load import load_catalog
-from planner.validate.mlperf import mlperf_tasks, task_of
 from planner.validate.serving import ServingPrediction, predict_serving
 from planner.validate.serving_rows import ServingRow, shipped_serving_rows
+from planner.validate.serving_setup import mlperf_tasks, task_of
 
 CATALOG = load_catalog()
 ROW = ServingRow(

@@ -12,8 +12,15 @@ from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.estimate.device_constants import product_ratio, step_constants
 from planner.validate.rows import MEASURED, NO_INPUTS, UNREAD, MeasuredRow, shipped_training_rows
-from planner.validate.rows_machine import device_of, machine_of_row, network_bytes_per_s, slices_of
-from planner.validate.rows_model import architecture_of, parameters_of, with_shape
+from planner.validate.rows_facts import (
+    architecture_of,
+    device_of,
+    machine_of_row,
+    network_bytes_per_s,
+    parameters_of,
+    slices_of,
+    with_shape,
+)
 from planner.validate.rows_setup import framework_of, layout_of, recompute_of, stack_of
 from planner.validate.training import predict_training
 

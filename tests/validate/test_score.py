@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from planner.validate.evidence import KORTHIKANTI, MEMORY_BARS, TIME_BARS, judge
-from planner.validate.measured import measured_step_time_s
-from planner.validate.noise import configuration, medians, noise_floor, repeated_rows
+from planner.validate.measured import configuration, measured_step_time_s, medians, noise_floor, repeated_rows
 from planner.validate.rows import MeasuredRow, shipped_training_rows
 from planner.validate.score import (
     GROUPS,
@@ -18,8 +17,9 @@ from planner.validate.score import (
     score_memory,
     score_step_times,
     summaries,
+    summarise,
+    worst_rows,
 )
-from planner.validate.summary import summarise, worst_rows
 
 
 @dataclass(frozen=True)

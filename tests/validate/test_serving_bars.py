@@ -8,13 +8,19 @@ import numpy as np
 import pytest
 
 from planner.validate import serving_score as kinds
-from planner.validate.folds import weights_of
-from planner.validate.judgement import Judged
-from planner.validate.serving_bars import BARS, ServingFold, campaigns_of_pairs, errors_of_fold, judge_serving
+from planner.validate.judgement import Judged, weights_of
 from planner.validate.serving_evidence import ServingEvidence, accepted_serving, serving_figures, serving_obstacles
 from planner.validate.serving_points import Point
 from planner.validate.serving_rows import ServingRow
-from planner.validate.serving_score import ScoredPoint, kind_summaries
+from planner.validate.serving_score import (
+    BARS,
+    ScoredPoint,
+    ServingFold,
+    campaigns_of_pairs,
+    errors_of_fold,
+    judge_serving,
+    kind_summaries,
+)
 
 LOADS = {"tpot_s": "closed loop", "ttft_s": "closed loop", "output_tokens_per_s": "offline"}
 

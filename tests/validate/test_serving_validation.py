@@ -16,14 +16,21 @@ from planner.catalog.model import Catalog
 from planner.validate.evidence import regressions
 from planner.validate.rows import shipped_left_out
 from planner.validate.serving import NO_ROOM, ServingBatch, ServingPrediction, batch_of, predict_serving
-from planner.validate.serving_entries import entries_of
+from planner.validate.serving_entries import entries_of, memory_of
 from planner.validate.serving_evidence import kind_errors, refused_rows
-from planner.validate.serving_left_out import left_out_of
-from planner.validate.serving_lint import BELOW_FLOOR, BELOW_IDEAL, WAITS, lint, ran
-from planner.validate.serving_lint import NO_ROOM as CANNOT
-from planner.validate.serving_memory import memory_of
-from planner.validate.serving_points import points_of
-from planner.validate.serving_result import coverage_of, figures_of, memory_fit, said_of
+from planner.validate.serving_points import left_out_of, points_of
+from planner.validate.serving_result import (
+    BELOW_FLOOR,
+    BELOW_IDEAL,
+    WAITS,
+    coverage_of,
+    figures_of,
+    lint,
+    memory_fit,
+    ran,
+    said_of,
+)
+from planner.validate.serving_result import CANNOT_FIT as CANNOT
 from planner.validate.serving_rows import (
     MEASURED,
     SERVING_TABLES,

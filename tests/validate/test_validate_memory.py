@@ -10,8 +10,7 @@ import pytest
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.equations.device_memory import COMMUNICATOR_BYTES, CONTEXT_BYTES
-from planner.validate.memory import memory_bands, memory_terms, predict_peak_memory
-from planner.validate.memory_rows import memory_architecture, row_stack
+from planner.validate.memory_rows import memory_architecture, memory_bands, memory_terms, predict_peak_memory, row_stack
 from planner.validate.rows import MeasuredRow, shipped_training_rows
 from planner.validate.training import device_of
 

@@ -13,8 +13,7 @@ from planner.estimate.frameworks import FRAMEWORKS
 from planner.estimate.resolve_run import DEFAULT_SCALE_LOSS
 from planner.validate import totals_inputs as inputs
 from planner.validate.rows import TotalsRow, shipped_totals
-from planner.validate.totals import TIERS, predict_totals
-from planner.validate.totals_fit import Run, fitted_scale_loss, left_out_errors, runs_of
+from planner.validate.totals import TIERS, Run, fitted_scale_loss, left_out_errors, predict_totals, runs_of
 
 LLAMA = TotalsRow(
     model="Llama 2 7B", params_b=6.74, active_params_b=6.74, tokens_b=2000, accelerator="A100-80GB-SXM", n_accel="256"

@@ -12,9 +12,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from planner.calibrate import gather
-from planner.calibrate.crossval import HeldOut
 from planner.calibrate.gather import without_source
-from planner.calibrate.training import Point
+from planner.calibrate.training import HeldOut, Point
 from planner.catalog.load import load_catalog
 from planner.errors import InputError
 from planner.report.validation_document import render_document

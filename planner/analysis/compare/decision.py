@@ -19,8 +19,7 @@ from planner.analysis.compare.model import (
     WorkloadSide,
 )
 from planner.plan.model.bought import Contract, Copy
-from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Allocation, Workload
+from planner.plan.model.plan import Allocation, PlanDocument, Workload
 
 SIGNS: dict[Changed, Literal["+", "-", " "]] = {"added": "+", "removed": "-", "nothing": " "}
 Part = Literal["contracts", "copies"]

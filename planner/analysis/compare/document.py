@@ -29,7 +29,7 @@ from planner.analysis.compare.side import Side
 from planner.deadline import TimeIsUp, is_up
 from planner.optimize.limited import Asker
 from planner.optimize.options import SolverOptions
-from planner.plan.asked import currency_of
+from planner.plan.parts import currency_of
 
 MOST_FLIPS = 5
 SIDES: Final = ("old", "new")

@@ -7,9 +7,8 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from planner.plan.model.amounts import Count
 from planner.plan.model.plan import CatalogUsed, Status
-from planner.plan.model.rows import OnNode, Spread
+from planner.plan.model.rows import Count, OnNode, Spread
 
 Price = Annotated[float, Field(gt=0)]
 Kind = Literal["training", "serving"]

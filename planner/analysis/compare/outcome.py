@@ -15,7 +15,7 @@ from planner.candidates.search import Candidates
 from planner.candidates.training_table import TrainingTable
 from planner.carriers import dataclass
 from planner.optimize.solve import Solution
-from planner.plan.rows.run import split_document
+from planner.plan.rows.row_cells import split_document
 
 Items = frozenset[tuple[Any, ...]]
 NOTHING: Items = frozenset({("no plan",)})

@@ -16,7 +16,7 @@ from planner.analysis.frontier.sweep import Value, next_limit
 from planner.carriers import dataclass
 
 if TYPE_CHECKING:
-    from planner.plan.model.frontier import Record
+    from planner.plan.model.frontier_document import Record
 
 GUESSES = 4  # walks that are begun in the middle, for each answer that is worked on at a time
 FINEST = 1e-3  # share of the first gap below which none is split any more

@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 from planner.candidates.trained import Trained
 from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
-from planner.plan.model.frontier import JobChosen, JobPoint, Tradeoff
-from planner.plan.model.plan import PlanDocument
-from planner.plan.model.workloads import Allocation
+from planner.plan.model.frontier_document import JobChosen, JobPoint, Tradeoff
+from planner.plan.model.plan import Allocation, PlanDocument
 from planner.plan.parts import rows_of
-from planner.plan.rows.place import usd
+from planner.plan.rows.row_cells import usd
 
 PATIENCE = 2.0  # ways are looked at up to so many times the job's deadline
 

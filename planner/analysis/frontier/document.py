@@ -10,11 +10,10 @@ from planner.analysis.frontier.points import BROKEN_OFF, Sweep, front
 from planner.candidates.search import Candidates
 from planner.optimize.options import SolverOptions
 from planner.plan.document import digest_of
-from planner.plan.made_with import catalog_used
-from planner.plan.model.frontier import FrontierDocument, FrontierPoint, Record, SweepTold, Unit
+from planner.plan.model.frontier_document import FrontierDocument, FrontierPoint, Record, SweepTold, Unit
 from planner.plan.model.plan import Status
-from planner.plan.parts import said_of
-from planner.plan.rows.points import unchanging
+from planner.plan.parts import said_of, unchanging
+from planner.plan.plan_files import catalog_used
 from planner.scenario.schema import Scenario
 
 # from base units to the units of the document: s to hours, micro-USD to USD, mg to kg

@@ -18,7 +18,7 @@ import numpy as np
 from planner.candidates.program import OPTIONAL, Program
 
 if TYPE_CHECKING:
-    from planner.plan.model.frontier import Record
+    from planner.plan.model.frontier_document import Record
 
 SCHEMA = "plan/frontier/journal/v1"
 BEGINS = json.dumps({"schema": SCHEMA})[:-1]  # every line, and so the file

@@ -31,10 +31,10 @@ from planner.optimize.options import SolverOptions
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import uninterrupted
 from planner.plan.document import build_document
-from planner.plan.model.frontier import Against, Over, Record
+from planner.plan.model.frontier_document import Against, Over, Record
 from planner.plan.model.plan import PlanDocument
+from planner.plan.parts import point_row
 from planner.plan.rows.calendar import calendar_of
-from planner.plan.rows.points import point_row
 from planner.scenario.schema import Scenario
 
 BROKEN_OFF = "broken off: points that are missing are looked for when it is run again"

@@ -11,7 +11,7 @@ from planner.analysis.frontier.points import HELD, Sweep
 from planner.analysis.frontier.sweep import Value
 from planner.carriers import dataclass
 from planner.errors import UsageError
-from planner.plan.model.frontier import Against
+from planner.plan.model.frontier_document import Against
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario, TrainingJob
 from planner.units import UnitError

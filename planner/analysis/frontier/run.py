@@ -12,7 +12,7 @@ from planner.analysis.frontier.points import Asked, Beside, Points, Sweep, journ
 from planner.analysis.frontier.question import at_deadline, loosest, loosest_settings, own_limit
 from planner.candidates.search import Candidates
 from planner.optimize.options import SolverOptions
-from planner.plan.model.frontier import FrontierDocument
+from planner.plan.model.frontier_document import FrontierDocument
 from planner.plan.model.plan import PlanDocument
 from planner.plan.rows.calendar import calendar_of
 from planner.scenario.schema import Scenario

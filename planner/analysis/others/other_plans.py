@@ -27,8 +27,8 @@ from planner.carriers import dataclass
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import uninterrupted
 from planner.plan.document import build_document
-from planner.plan.rows.place import usd
-from planner.plan.rows.points import workload_row
+from planner.plan.parts import workload_row
+from planner.plan.rows.row_cells import usd
 
 if TYPE_CHECKING:
     from planner.plan.model import others

@@ -9,9 +9,9 @@ from planner.analysis.reserve.model import BreakEven, ReserveDocument, Term, Tog
 from planner.candidates.offers import usable_offers
 from planner.catalog.model import Catalog, Offer
 from planner.estimate.market import market
-from planner.plan.made_with import catalog_used
+from planner.plan.plan_files import catalog_used
+from planner.scenario.hardware_keys import COMMITMENT_HOURS
 from planner.scenario.schema import Scenario
-from planner.scenario.terms import COMMITMENT_HOURS
 
 if TYPE_CHECKING:
     from planner.plan.model.plan import Status

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 from planner.plan.model.plan import CatalogUsed, Status
-from planner.scenario.terms import COMMITMENT_HOURS
+from planner.scenario.hardware_keys import COMMITMENT_HOURS
 
 ASKED_HOURS = {**COMMITMENT_HOURS, "block": 8760.0}  # of load, for each kind; a scenario with periods keeps its horizon
 Happens = Literal["demand", "price", "end"]

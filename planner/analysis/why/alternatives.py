@@ -18,7 +18,7 @@ from planner.candidates.serving import ServingTable
 from planner.estimate.bands import MEDIAN
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import uninterrupted
-from planner.plan.rows.place import usd
+from planner.plan.rows.row_cells import usd
 
 if TYPE_CHECKING:
     from planner.plan.model.others import SingleKind

@@ -28,7 +28,7 @@ from planner.optimize.break_even import BreakEven, break_even
 from planner.optimize.limited import Asker
 from planner.optimize.solve import Solution
 from planner.optimize.status import Status
-from planner.plan.rows.place import MICRO, usd
+from planner.plan.rows.row_cells import MICRO, usd
 
 if TYPE_CHECKING:
     from planner.analysis.why.model import BreakEvenRow

@@ -12,7 +12,7 @@ from planner.analysis.why.widen import EVERY, MOST, Search, Texts, column_keys, 
 from planner.candidates.program import restrict
 from planner.candidates.prune import prune
 from planner.candidates.search import Candidates
-from planner.catalog.regions import region_matches
+from planner.catalog.names import region_matches
 from planner.optimize.limited import Asker
 from planner.scenario.load import with_settings
 from planner.scenario.schema import ServingFleet, TrainingJob

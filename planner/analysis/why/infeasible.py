@@ -13,7 +13,7 @@ from planner.candidates.ledger import STAGES, Drop
 from planner.candidates.search import Candidates
 from planner.deadline import left_s
 from planner.optimize.limited import Asker
-from planner.plan.rows.place import usd
+from planner.plan.rows.row_cells import usd
 from planner.units import counted
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from planner.candidates.search import Candidates, select
 from planner.errors import InputError
 from planner.optimize.solve import Solution
 from planner.plan.rows.allocations import allocations_of
-from planner.plan.rows.place import usd
+from planner.plan.rows.row_cells import usd
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 from planner.yamlfile.writing import flow_text

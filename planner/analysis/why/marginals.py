@@ -22,7 +22,7 @@ from planner.errors import InputError
 from planner.optimize.limited import Asker, limit_of, used_by
 from planner.optimize.solve import Solution, optimize
 from planner.optimize.status import Status, uninterrupted
-from planner.plan.rows.place import usd
+from planner.plan.rows.row_cells import usd
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 

@@ -6,7 +6,7 @@ from typing import Literal, final
 
 from typing_extensions import TypedDict
 
-from planner.plan.model.workloads import Allocation
+from planner.plan.model.plan import Allocation
 
 _From = TypedDict("_From", {"from": int, "to": int})
 

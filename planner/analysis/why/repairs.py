@@ -35,7 +35,7 @@ from planner.optimize.limited import Asker, limit_of, verdict
 from planner.optimize.repair import Repair, single_repair
 from planner.optimize.solve import Solution
 from planner.optimize.status import Status
-from planner.plan.rows.place import usd
+from planner.plan.rows.row_cells import usd
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 

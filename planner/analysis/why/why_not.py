@@ -33,14 +33,14 @@ from planner.optimize.solve import Solution
 from planner.optimize.status import Status
 from planner.plan.named import kept_off, owned_name
 from planner.plan.rows.allocations import allocations_of
-from planner.plan.rows.place import MICRO, usd
+from planner.plan.rows.row_cells import MICRO, usd
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 from planner.units import counted
 
 if TYPE_CHECKING:
     from planner.analysis.why.model import ComparedWith, NotCompared, WhyNot, WithinNoLimits
-    from planner.plan.model.workloads import Allocation
+    from planner.plan.model.plan import Allocation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,11 +35,10 @@ from planner.candidates.search import Candidates
 from planner.candidates.sellers import is_brought
 from planner.candidates.serving_question import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
-from planner.catalog.given import GIVEN
 from planner.catalog.load import device_matches
 from planner.catalog.model import Catalog
-from planner.catalog.names import provider_matches
-from planner.catalog.regions import region_matches
+from planner.catalog.names import provider_matches, region_matches
+from planner.catalog.offers import GIVEN
 from planner.errors import InputError
 from planner.estimate.engines import ENGINES, ONE_MACHINE_ENGINES
 from planner.estimate.market import is_own_contract
@@ -49,7 +48,7 @@ from planner.estimate.serving_tiers import fleet_engine
 from planner.optimize.limited import Asker
 from planner.optimize.solve import Solution
 from planner.optimize.status import Status
-from planner.plan.rows.place import usd
+from planner.plan.rows.row_cells import usd
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 

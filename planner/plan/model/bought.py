@@ -6,8 +6,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from planner.plan.model.amounts import Count, Microusd, Usd
-from planner.plan.model.rows import Place, Run
+from planner.plan.model.rows import Count, Microusd, Place, Run, Usd
 
 
 class PoolPlace(TypedDict):

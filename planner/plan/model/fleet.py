@@ -6,8 +6,7 @@ from typing import Literal, NotRequired, final
 
 from typing_extensions import TypedDict
 
-from planner.plan.model.amounts import Count, Microusd, Usd
-from planner.plan.model.rows import Energy, MeasuredError, Memory, OnNode, Place, Timing
+from planner.plan.model.rows import Count, Energy, MeasuredError, Memory, Microusd, OnNode, Place, Timing, Usd
 
 Role = Literal["whole", "prefill", "decode"]
 

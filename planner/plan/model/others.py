@@ -6,8 +6,7 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from planner.plan.model.amounts import Count, Microusd, Usd
-from planner.plan.model.rows import OnNode
+from planner.plan.model.rows import Count, Microusd, OnNode, Usd
 
 
 class Limit(TypedDict):

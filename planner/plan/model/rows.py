@@ -1,4 +1,7 @@
-"""Rows of a plan: what is rented for a training job, how it is split, how long it takes and what it costs."""
+"""Rows of a plan: what is rented for a training job, how it is split, how long it takes and what it costs.
+
+Numbers of all documents have their units and bounds from here.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ from typing import Annotated, Literal, NotRequired, final
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from planner.plan.model.amounts import Count, Microusd, Usd
+Count = Annotated[int, Field(ge=0)]
+Microusd = Annotated[int, Field(ge=0, description="integer micro-dollars")]
+Usd = Annotated[float, Field(description="USD, for people; the micro-dollar figure beside it is exact")]
 
 
 class Place(TypedDict):

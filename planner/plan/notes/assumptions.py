@@ -15,7 +15,7 @@ from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.catalog.model import Device, Provenance
 from planner.equations.communication import LINK_EFFICIENCY
-from planner.equations.ownership import HOURS_PER_YEAR
+from planner.equations.machine_costs import HOURS_PER_YEAR
 from planner.estimate.bands import beyond, beyond_power
 from planner.estimate.bill import Bill, bill_of
 from planner.estimate.frameworks import planned_framework, software_stage
@@ -31,19 +31,22 @@ from planner.estimate.serving import TEXTBOOK
 from planner.estimate.software import LIBRARIES, SOFTWARE, asked_on, closest
 from planner.estimate.training import activations_known
 from planner.estimate.training_memory import FRAGMENTATION_SHARE
-from planner.plan.notes.calendar import bought_facts, bought_warnings, calendar_assumptions, short_terms
-from planner.plan.notes.market import market_warnings
-from planner.plan.notes.run import run_assumptions
-from planner.plan.notes.serving import measured_somewhere, published_rates, serving_assumptions, serving_warnings
-from planner.plan.rows.given import given_assumptions
-from planner.plan.rows.mixed import mix_assumptions
+from planner.plan.notes.market import bought_facts, bought_warnings, calendar_assumptions, market_warnings, short_terms
+from planner.plan.notes.workloads import (
+    measured_somewhere,
+    published_rates,
+    run_assumptions,
+    serving_assumptions,
+    serving_warnings,
+)
+from planner.plan.rows.parted import mix_assumptions
+from planner.plan.rows.serving import given_assumptions
 from planner.units import counted, format_count, format_percent
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import BoughtParts
-    from planner.plan.model.plan import Fact
+    from planner.plan.model.plan import Allocation, Fact, TrainingWorkload, Workload
     from planner.plan.model.rows import TrainingAllocation
-    from planner.plan.model.workloads import Allocation, TrainingWorkload, Workload
 
 TOLD_POWER = 1.05  # of a band that is wider outside of the measurements: less is nobody's concern
 FEW_STEPS = 100  # of a run, below which a batch is likely not meant

@@ -19,18 +19,24 @@ from planner.estimate.utilisation import achieved_mfu
 from planner.optimize.solve import Solution
 from planner.plan.rows.bands import row_band, spread
 from planner.plan.rows.calendar import held_hours, timing_of
-from planner.plan.rows.given import given_rows
-from planner.plan.rows.mixed import mixed_rows, shared_speed
-from planner.plan.rows.place import energy_document, memory_document, place_document, usd
-from planner.plan.rows.run import run_document, split_document
-from planner.plan.rows.serving import serving_rows
-from planner.plan.rows.shared import stands_of
-from planner.plan.rows.switched import Part, part_speed, switched_rows
-from planner.plan.rows.work import busy_s_of, rule_hours, work_document
+from planner.plan.rows.parted import Part, mixed_rows, part_speed, shared_speed, switched_rows
+from planner.plan.rows.pools import stands_of
+from planner.plan.rows.row_cells import (
+    busy_s_of,
+    energy_document,
+    memory_document,
+    place_document,
+    rule_hours,
+    run_document,
+    split_document,
+    usd,
+    work_document,
+)
+from planner.plan.rows.serving import given_rows, serving_rows
 
 if TYPE_CHECKING:
+    from planner.plan.model.plan import Allocation
     from planner.plan.model.rows import MixedRow, Speed, TrainingAllocation
-    from planner.plan.model.workloads import Allocation
 
 
 def allocations_of(candidates: Candidates, solution: Solution, task: Task) -> list[Allocation]:

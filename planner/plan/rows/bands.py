@@ -18,9 +18,8 @@ from planner.units import format_money
 if TYPE_CHECKING:
     from planner.catalog.model import Band
     from planner.estimate.bands import ErrorBand
-    from planner.plan.model.plan import Margins, Summary
+    from planner.plan.model.plan import Allocation, Margins, Summary, Workload, WorkloadBand
     from planner.plan.model.rows import MeasuredError, RowBand, Spread, Tag, Tier
-    from planner.plan.model.workloads import Allocation, Workload, WorkloadBand
 
 QUANTILES = ("p10", "p50", "p90")
 

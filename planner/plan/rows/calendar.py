@@ -1,10 +1,15 @@
-"""The calendar of a plan as it stands in the document: when rows run, what is bought ahead, how full each pool is."""
+"""The calendar of a plan as it stands in the document: when rows run, what is bought ahead, how full each pool is.
+
+Dates and windows are from the scenario alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,16 +28,51 @@ from planner.candidates.training_choice import busy_s
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
 from planner.optimize.solve import Solution
-from planner.plan.rows.place import usd
-from planner.plan.rows.pool_use import PoolUse, contract_figures, on_demand_price, share_rows
-from planner.plan.rows.shared import stands_of
-from planner.plan.rows.when import date_after, owned_periods, owned_window_s
-from planner.scenario.schema import TrainingJob
+from planner.plan.rows.pools import PoolUse, contract_figures, on_demand_price, share_rows, stands_of
+from planner.plan.rows.row_cells import usd
+from planner.scenario.hardware_keys import Owned
+from planner.scenario.schema import Scenario, TrainingJob
 
 if TYPE_CHECKING:
     from planner.plan.model import bought as told
     from planner.plan.model import rows
-    from planner.plan.model.workloads import Allocation, Workload
+    from planner.plan.model.plan import Allocation, Workload
+
+
+_SHORT_S = 1e-6  # a window that misses the edge of a period by so little reaches it
+
+
+def date_after(scenario: Scenario, hours: float) -> str | None:
+    """The date some hours after the plan's begin, to the minute; None when the plan has no date."""
+    if scenario.begin is None:
+        return None
+    moment = datetime.fromisoformat(scenario.begin) + timedelta(hours=hours)
+    return moment.isoformat(sep=" ", timespec="minutes").removesuffix(" 00:00")
+
+
+def owned_window_s(scenario: Scenario, owned: Owned) -> tuple[float, float]:
+    """When owned hardware is there, within the horizon; begin = end when it is not.  [s] after the begin"""
+    first = scenario.since_begin_s(owned.from_date) if owned.from_date else None
+    last = scenario.since_begin_s(owned.until_date) if owned.until_date else None
+    begin = min(max(first or 0.0, 0.0), scenario.horizon_s)
+    end = scenario.horizon_s if last is None else min(max(last, 0.0), scenario.horizon_s)
+    return begin, max(begin, end)
+
+
+def owned_periods(scenario: Scenario, owned: Owned, edges_s: Sequence[float]) -> list[bool]:
+    """Periods that owned hardware is there for throughout.
+
+    Parameters
+    ----------
+    scenario
+        Its begin, from which dates are counted, and its horizon.
+    owned
+        Some hardware of it, with the dates from and until which it is there.
+    edges_s
+        (periods + 1,) where periods begin and end, after the begin.  [s]
+    """
+    begin, end = owned_window_s(scenario, owned)
+    return [begin <= first + _SHORT_S and last <= end + _SHORT_S for first, last in pairwise(edges_s)]
 
 
 def calendar_of(candidates: Candidates) -> Calendar | None:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from planner.report.model import ReportDocument
-from planner.report.workbook.book import Book
-from planner.report.workbook.money import allocation_sheet, price_sheet
-from planner.report.workbook.months import month_sheet
-from planner.report.workbook.notes import assumption_sheet, trace_sheet
-from planner.report.workbook.owned import owned_sheet
-from planner.report.workbook.rows import rows_of
-from planner.report.workbook.summary import FIRST, summary_facts, summary_money, summary_sheet
+from planner.report.workbook.book import Book, assumption_sheet, trace_sheet
+from planner.report.workbook.charge_sheets import allocation_sheet, owned_sheet, price_sheet, rows_of
+from planner.report.workbook.month_sheets import FIRST, month_sheet, summary_facts, summary_money, summary_sheet
 
 
 def workbook(report: ReportDocument) -> bytes:

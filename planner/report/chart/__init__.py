@@ -1,1 +1,0 @@
-"""Charts as data, and as SVG that needs no script."""
