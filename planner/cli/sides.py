@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from planner.carriers import dataclass
-from planner.catalog.load import DEFAULT
 from planner.cli.find import is_scenario
 from planner.cli.frame import Frame, usage
 from planner.errors import InputError, Place
@@ -142,6 +141,8 @@ class Given:
 
 def kind_of(source: str) -> str:
     """plan | scenario | catalog."""
+    from planner.catalog.load import DEFAULT
+
     path = Path(source)
     if source == DEFAULT or path.is_dir():
         return "catalog"
@@ -213,6 +214,7 @@ def demand_catalogs(given: Given, sources: Sequence[str]) -> None:
     InputError
         A catalog cannot be read.
     """
+    from planner.catalog.load import DEFAULT
     from planner.cli.find import load_catalog
 
     kinds = [kind_of(source) for source in sources]
@@ -248,6 +250,8 @@ def _short(source: str) -> str:
 
 
 def _side(given: Given, name: str, kind: str, source: str, case: str | None) -> Side:
+    from planner.catalog.load import DEFAULT
+
     if kind == "scenario":
         return _scenario(given, name, source, case, given.settings)
     if kind == "plan":
