@@ -355,16 +355,22 @@ def _with_whole_nodes(
     lightest = {task.name: lightest_first(weights[task.first : task.stop].tolist()) for task in jobs}
 
     @cache
-    def beside(nodes: tuple[tuple[int, int], ...]) -> list[int]:
-        """What jobs weigh at least on their own nodes, each within what nodes leave of the limits that are counted."""
+    def left(nodes: tuple[tuple[int, int], ...]) -> NDArray[np.int64]:
+        """Units of their own nodes that jobs may take, within what shared ones leave of the limits that are counted."""
         there = np.where(shared.devices > 0, 0, upper)
         for number, (taken, bound) in counted.items():
-            row, left = program.rows[number], bound - sum(taken[offer] * count for offer, count in nodes)
-            there[row.columns[row.coefficients > left]] = 0
-        return [
-            least_of_job(lightest[task.name], there[task.first : task.stop], task.count, mixed.get(task.name))
-            for task in jobs
-        ]
+            row, rest_of_it = program.rows[number], bound - sum(taken[offer] * count for offer, count in nodes)
+            there[row.columns[row.coefficients > rest_of_it]] = 0
+        return there
+
+    @cache
+    def beside(nodes: tuple[tuple[int, int], ...], parts: tuple[int | None, ...]) -> list[int]:
+        """What jobs weigh at least on their own nodes, or each on a part of a shared one where that weighs less."""
+        there, found = left(nodes), list[int]()
+        for task, part in zip(jobs, parts):
+            free = min((one for one in (mixed.get(task.name), part) if one is not None), default=None)
+            found.append(least_of_job(lightest[task.name], there[task.first : task.stop], task.count, free))
+        return found
 
     asked = Asked(
         program=program,
@@ -375,7 +381,7 @@ def _with_whole_nodes(
         earned=earned,
         least=least,
         rest=rest,
-        jobs=lambda nodes: beside(tuple(sorted(nodes.items()))),
+        jobs=lambda nodes, parts: beside(tuple(sorted(nodes.items())), tuple(parts)),
         upto=upto * STEPS,
         limits=tuple(counted.values()),
     )

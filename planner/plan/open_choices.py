@@ -211,6 +211,8 @@ Weights = NDArray[Any]  # whole numbers of any size
 Least = Callable[[Program, Task, Weights, NDArray[np.int64]], tuple[int, int]]  # and the steps that it took
 Prices = tuple[int, ...]  # by offer: of one device, or CLOSED
 Nodes = Mapping[int, int]  # how many there are of some offers
+# what jobs weigh at least beside so many nodes, each on nodes of its own or on a part of one that weighs so much
+Jobs = Callable[[Nodes, Sequence[int | None]], Sequence[int]]
 
 
 class TooManyError(Exception):
@@ -231,7 +233,7 @@ class Asked:
     # columns earns at most and what is needed
     least: Least  # the least weight of a task alone, of some columns of the program
     rest: int  # what everything else weighs at least
-    jobs: Callable[[Nodes], Sequence[int]]  # what each job weighs at least on nodes of its own, beside so many nodes
+    jobs: Jobs
     upto: int  # of no interest beyond
     limits: tuple[tuple[tuple[int, ...], int], ...] = ()  # on nodes alone: what a node of each offer takes, the bound
 
@@ -259,7 +261,7 @@ class _Walk:
     tasks: tuple[Task, ...]  # fleets
     least_of: Least
     others: int
-    jobs: Callable[[Nodes], Sequence[int]]
+    jobs: Jobs
     parts: Sequence[tuple[int, Sequence[tuple[int, int, int]]]]  # of each job: how many of it there are, and by part of
     # a node that it may stand on offer, devices and weight
     upto: int
@@ -382,7 +384,7 @@ class _Walk:
         stands, weights = np.where(taken > 0, offer, -1), self.weights[kept]
         alone = [int(w) // int(small.devices[k]) for k, w in enumerate(weights) if not taken[k] and small.devices[k]]
         paid = [self.plain[number] for number, weight in enumerate(self.node_weights) if weight > 0]
-        for own, (count, some) in zip(self.jobs({}), self.parts):
+        for own, (count, some) in zip(self.jobs({}, [None] * len(self.parts)), self.parts):
             alone += [own // (count * devices) for devices in sorted({devices for _, devices, _ in some})]
         return replace(
             self,
@@ -398,11 +400,11 @@ class _Walk:
 
     def rest(self, nodes: Nodes, prices: Prices) -> int:
         """What all but the fleets weighs at least: jobs on their own nodes, or at some prices on devices of others."""
-        total = self.others
-        for own, (count, parts) in zip(self.jobs(nodes), self.parts):
-            there = [weight + prices[o] * devices for o, devices, weight in parts if prices[o] != CLOSED]
-            total += min([own, *(count * weight for weight in there)])
-        return total
+        least = [
+            min((weight + prices[o] * devices for o, devices, weight in parts if prices[o] != CLOSED), default=None)
+            for _, parts in self.parts
+        ]
+        return self.others + sum(self.jobs(nodes, least))
 
     def close(self) -> None:
         """Close offers of which one shared node alone costs too much, the dearest first."""
