@@ -14,6 +14,7 @@ from functools import lru_cache
 from planner.candidates.evaluated import Around, Evaluated, Workload, said_of
 from planner.candidates.ledger import Ledger
 from planner.candidates.money import DEAREST_MICROUSD, rental_microusd
+from planner.candidates.node_parts import part_of
 from planner.candidates.offers import Site, sites_of
 from planner.candidates.placement import data_sets
 from planner.candidates.training import TrainingTable
@@ -79,13 +80,19 @@ def _sites(around: Around, market: Catalog) -> tuple[dict[str, Site], Ledger]:
 
 def _at_prices(table: TrainingTable, sites: Mapping[str, Site]) -> TrainingTable:
     """The table where each site is that of the other market."""
-    cost, moved = list(table.cost_microusd), tuple(sites[site.offer.id] for site in table.sites)
+    there = {id(site): _there(site, sites[site.offer.id]) for site in table.sites}  # a site stands in many rows
+    cost, moved = list(table.cost_microusd), tuple(there[id(site)] for site in table.sites)
     hours = table.finish_s / 3600.0
     for row, (site, new, paid) in enumerate(zip(table.sites, moved, seconds_of([one.bill for one in moved], hours))):
         price = new.offer.price_microusd_per_hour
         if price != site.offer.price_microusd_per_hour:
             cost[row] = rental_microusd(int(table.nodes[row]), price, float(hours[row]), paid)
     return replace(table, sites=moved, cost_microusd=tuple(cost))
+
+
+def _there(site: Site, other: Site) -> Site:
+    """The site of the other market, or as much of a node of it."""
+    return other if site.whole_devices is None else part_of(other, site.shape.devices)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -55,10 +55,9 @@ def repriced(candidates: Candidates, market: Catalog) -> Candidates:
     priced_rows = limits.budget_microusd is not None or limits.spend_microusd_per_hour is not None
     if priced_rows or candidates.whole_shared is not None:
         return with_tables(replace(candidates, catalog=market), tables, {})
-    whole = replace(
-        candidates.whole,
-        cost_microusd=np.array([cost for table in tables.values() for cost in table.cost_microusd], dtype=np.int64),
-    )
+    costs = [np.array(table.cost_microusd, dtype=np.int64) for table in tables.values()]
+    parts = [cost[candidates.whole_rows[t.first : t.stop]] for cost, t in zip(costs, candidates.whole.tasks)]
+    whole = replace(candidates.whole, cost_microusd=np.concatenate(parts))
     return narrowed(replace(candidates, catalog=market, tables=tables, whole=whole))
 
 

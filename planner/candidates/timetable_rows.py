@@ -78,6 +78,7 @@ def limits_of(
     """
     turning = [way for way, fact in enumerate(facts) if fact.phases]
     sites: dict[str, Site] = {fact.site.offer.id: fact.site for fact in facts}
+    sites |= {fact.site.offer.id: fact.site for fact in facts if fact.site.whole_devices is None}
     sites |= {part.site.offer.id: part.site for way in turning for part in facts[way].phases}
     number = {name: index for index, name in enumerate(sites)}
     of = np.array([number[fact.site.offer.id] for fact in facts], dtype=np.int64)

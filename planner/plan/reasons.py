@@ -114,8 +114,9 @@ def cheapest_by(
         passing = passing_groups(candidates)
         able = np.flatnonzero(table.needed_units <= table.max_units).tolist()
         rows = [row for row in able if table.sites[row].owned not in passing]
-    elif table.mixes or table.switches:  # on several offers
-        rows = [row for row in rows if row not in table.mixes and row not in table.switches]
+    else:  # neither on several offers nor on a part of a node, which is there for others
+        several = {*table.mixes, *table.switches}
+        rows = [row for row in rows if row not in several and table.sites[row].whole_devices is None]
     best: dict[str, tuple[int, bool, int]] = {}
     names = Numbered(table.sites).each(kind)
     if isinstance(table, ServingTable):
@@ -364,6 +365,7 @@ def _count_reason(candidates: Candidates, question: TrainingQuestion, task: Task
     if fewer * site.shape.devices < least_devices:
         return f"the model states need at least {least_devices:.1f} {row['device']}: {shapes} × {row['shape']}"
     alone = [r for r in range(len(table)) if not (isinstance(table, TrainingTable) and r in table.switches)]
+    alone = [r for r in alone if table.sites[r].whole_devices is None]
     smaller = [r for r in alone if table.sites[r].offer.id == row["offer"] and table.nodes[r] < shapes]
     there = rows_with_a_start(candidates, task)
     if smaller and there is not None and there.isdisjoint(smaller):

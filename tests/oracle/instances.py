@@ -138,6 +138,7 @@ def _scenario(rng: random.Random, shapes: list[str]) -> str:
             "serving:",
             fleet,
             "hardware:",
+            "  share_nodes: false",
             *_quotas(rng, shapes),
             *_limits(rng),
             f"objective: {rng.choice(['cost', '[cost, time]'])}",

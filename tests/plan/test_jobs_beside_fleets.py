@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from planner import api
+from planner.candidates.search import enumerate_candidates
 from planner.catalog.model import Catalog
 from planner.plan.document import resealed
 from planner.scenario.schema import Scenario
@@ -216,6 +217,22 @@ def test_what_runs_on_some_devices_is_launched_on_these() -> None:
     assert f"export CUDA_VISIBLE_DEVICES={first},{first + 1}\n" in server.text
     (refusal,) = api.export_plan(plan, "skypilot", workload="tune").refusals
     assert "SkyPilot gives every job nodes of its own" in str(refusal)
+
+
+def test_at_other_prices_a_part_of_a_node_stays_one() -> None:
+    """What was listed is taken over where a discount alone is new; another way on the same kind of device is whole."""
+    question, known = small()
+    cheaper, _ = small(hardware={"discounts": [{"provider": "north", "fraction": "20 %"}]})
+    before = enumerate_candidates(question, known, api.load_model)
+    kept = enumerate_candidates(cheaper, known, api.load_model, known=before)
+    fresh = enumerate_candidates(cheaper, known, api.load_model)
+    both = (kept.tables["tune"], fresh.tables["tune"])
+    told = [[(one.shape.devices, one.offer.price_microusd_per_hour) for one in table.sites] for table in both]
+    assert told[0] == told[1]
+    assert both[0].cost_microusd == both[1].cost_microusd
+    assert {size for size, _ in told[0]} >= {4, SIZE}
+    (other,) = api.solve(question, known).document["workloads"][0]["alternatives"]
+    assert other["devices"] % SIZE == 0
 
 
 def moved(row: Document, document: Document) -> None:

@@ -175,7 +175,7 @@ class Money:
                     count=draw.randint(1, 2)) for k in range(draw.randint(1, 2))]  # fmt: skip
         serves = [fleet("chat", qpm=draw.randint(50, 1500))] if draw.random() < 0.5 else []
         self.scenario: Scenario = scenario(
-            jobs, serves, hardware={"owned": owned},
+            jobs, serves, hardware={"owned": owned, "share_nodes": False},
             currency={**{code: float(rate) for code, rate in RATES.items()}, "as_of": "2026-11-01"},
         )  # fmt: skip
 
