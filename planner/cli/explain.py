@@ -87,7 +87,7 @@ def _read(
     frame: Frame, plan: str, hardware: str | None, own_prices: dict[str, Any], *anew: Any, **further: Any
 ) -> PlanDocument:
     """A plan file and the catalog it was made with; what changes the question makes no sense for an answer."""
-    from planner.cli.sides import as_proven
+    from planner.cli.stale import as_proven
     from planner.plan.plan_files import catalog_of_plan, read_plan
 
     if any((*anew, *further.values())):
@@ -132,7 +132,7 @@ def _asked_again(
     """A plan file, whose question is listed again but not solved again, and the answers to what else is asked."""
     from planner.api.checking import allows_suspect, looked_at, scenario_in
     from planner.api.sessions import Session
-    from planner.cli.sides import fresh, told
+    from planner.cli.stale import fresh, told
     from planner.plan.plan_files import read_plan
 
     document = read_plan(plan)

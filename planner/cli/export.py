@@ -11,7 +11,7 @@ import typer
 
 from planner.cli import flags
 from planner.cli.frame import Frame, command, usage
-from planner.cli.sides import AllowStale, as_proven, fresh
+from planner.cli.stale import AllowStale, as_proven, fresh
 
 if TYPE_CHECKING:
     from planner.catalog.model import Catalog

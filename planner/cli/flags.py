@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from planner.cli import clock, complete
 from planner.cli.frame import Form, Frame, usage
-from planner.deadline import Deadline
+
+if TYPE_CHECKING:
+    from planner.deadline import Deadline
 
 MOST_COUNT = 1_000_000  # of anything that is counted, and of tokens in a row, as in scenarios
 MOST_LENGTH = 1_000_000_000
@@ -160,6 +162,8 @@ def time_of(text: str | None, flag: str = "--time-limit") -> float | None:
 
 def deadline_of(text: str | None) -> Deadline | None:
     """--time-limit, running since the command began; None where there is none."""
+    from planner.deadline import Deadline
+
     limit_s = time_of(text)
     return None if limit_s is None else Deadline.after(limit_s, began_s=clock.began_s())
 

@@ -12,7 +12,7 @@ from planner.cli import flags
 from planner.cli.flags import deadline_of, share_of
 from planner.cli.frame import Frame, command, usage
 from planner.cli.interrupts import answered, on_time
-from planner.cli.sides import AllowStale, fresh, told
+from planner.cli.stale import AllowStale, fresh, told
 from planner.deadline import Deadline, is_up
 from planner.errors import StoppedError
 

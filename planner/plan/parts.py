@@ -11,10 +11,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from planner.candidates.search import Candidates
-from planner.optimize.solve import Solution
-
 if TYPE_CHECKING:
+    from planner.candidates.search import Candidates
+    from planner.optimize.solve import Solution
     from planner.plan.model.bought import BoughtParts
     from planner.plan.model.frontier_document import FoundPoint, FrontierPoint, Unchanging
     from planner.plan.model.others import RowInShort, WorkloadInShort
