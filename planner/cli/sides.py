@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.carriers import dataclass
+from planner.catalog.load import DEFAULT
 from planner.cli.find import is_scenario
 from planner.cli.frame import Frame, usage
 
@@ -45,8 +46,6 @@ class Given:
 
 def kind_of(source: str) -> str:
     """plan | scenario | catalog."""
-    from planner.catalog.load import DEFAULT
-
     path = Path(source)
     if source == DEFAULT or path.is_dir():
         return "catalog"
@@ -118,7 +117,6 @@ def demand_catalogs(given: Given, sources: Sequence[str]) -> None:
     InputError
         A catalog cannot be read.
     """
-    from planner.catalog.load import DEFAULT
     from planner.cli.find import load_catalog
 
     kinds = [kind_of(source) for source in sources]
@@ -154,8 +152,6 @@ def _short(source: str) -> str:
 
 
 def _side(given: Given, name: str, kind: str, source: str, case: str | None) -> Side:
-    from planner.catalog.load import DEFAULT
-
     if kind == "scenario":
         return _scenario(given, name, source, case, given.settings)
     if kind == "plan":
