@@ -119,6 +119,15 @@ def spent_on(workloads: Sequence[Workload], bought: BoughtParts) -> dict[str, in
     return {**spent, "unused": ahead - sum(share["cost_microusd"] for share in shares)}
 
 
+def borne_by_jobs(workloads: Sequence[Workload]) -> int:
+    """What jobs bear of nodes that stand for fleets too: it is paid over the whole horizon, whoever uses them.
+
+    [micro-USD]
+    """
+    rows = (row for workload in workloads if workload["kind"] == "training" for row in workload["allocations"])
+    return sum(row["cost_microusd"] for row in rows if "shared" in row)
+
+
 def point_row(candidates: Candidates, solution: Solution, document: PlanDocument, least: float) -> FoundPoint:
     """What a point is: its totals and, of every workload, what is rented.
 

@@ -1,4 +1,4 @@
-"""What stands beside a plan, as blocks and lines: what else could be done, and what may happen.
+"""Why a plan is as it is, and what stands beside it, as blocks and lines: what else could be done, what may happen.
 
 Other decisions, devices of plans nearly as good, what staying costs, the same devices at other sellers; the cases of
 an uncertain plan with their costs, and what knowing more would be worth.
@@ -9,18 +9,92 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from planner.candidates.ties import NAMES
 from planner.plan.parts import workloads_asked
 from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Items, columns
-from planner.units import format_money, format_percent
+from planner.units import counted, format_money, format_percent
 from planner.units import format_number as number
 
 if TYPE_CHECKING:
-    from planner.plan.model.others import DecisionPlan, Decisions, Elsewhere, NearOptimal, Previous, WorkloadInShort
-    from planner.plan.model.plan import PlanDocument, Uncertainty
+    from planner.plan.model.others import (
+        DecisionPlan,
+        Decisions,
+        Elsewhere,
+        NearOptimal,
+        Previous,
+        RowInShort,
+        WorkloadInShort,
+    )
+    from planner.plan.model.plan import Allocation, PlanDocument, Uncertainty
 
 
 MARKETPLACES = "marketplaces"
+
+
+def because_lines(document: PlanDocument) -> list[str]:
+    """Why all workloads are done as they are; each sentence names its workload when there are several."""
+    many = len(document["workloads"]) > 1
+    said = [
+        f"{workload['name']}: {sentence}" if many else sentence
+        for workload in document["workloads"]
+        for sentence in workload["because"]
+    ]
+    return [*_plain_lines(document), *said, *_tie_lines(document, many=many)]
+
+
+def _tie_lines(document: PlanDocument, *, many: bool) -> Iterator[str]:
+    """Workloads of which other ways are as cheap, and what decided; a tie that names alone decide is not told."""
+    ties = document.get("ties")
+    for row in ties["rows"] if ties is not None else ():
+        by = [NAMES[name] for name in row["by"] if name != "offers"]
+        if by:
+            ways = "1 other way is" if row["others"] == 1 else f"{row['others']} other ways are"
+            yield f"{row['workload'] + ': ' if many else ''}a tie: {ways} as cheap; decided by {', '.join(by)}"
+
+
+def _plain_lines(document: PlanDocument) -> Iterator[str]:
+    """How the cheapest plan runs what is run more plainly here.
+
+    Whoever stands on shared nodes bears its part of them: what that is moves with the others' time, and the plan costs
+    the same. So of those the whole plan is compared, and who only bears another part is not told of.
+    """
+    plain = document.get("plain")
+    mine = {workload["name"]: workload for workload in document["workloads"]}
+    for one in plain["workloads"] if plain else ():
+        rows, (least, paid) = (
+            mine[one["name"]]["allocations"],
+            (one["cost_microusd"], mine[one["name"]]["cost_microusd"]),
+        )
+        if [_run(row) for row in rows] == [_run(row) for row in one["allocations"]]:
+            continue
+        if plain is not None and (whole := any("shared" in row for row in (*rows, *one["allocations"]))):
+            least, paid = plain["cheapest_microusd"], document["summary"]["cost_microusd"] or 0
+        more = "as cheap as" if paid <= least else f"{words.fine_percent(paid / least - 1)} above"
+        cost = f"{words.money(document, least)} in all" if whole else words.money(document, least)
+        fewer = len({row["offer"] for row in rows})
+        if fewer < len({row["offer"] for row in one["allocations"]}):
+            on = "offer" if fewer == 1 else "device"
+            kinds = ", ".join(f"{row['devices']:,} {row['device']} of {row['provider']}" for row in one["allocations"])
+            yield f"{one['name']}: on one {on}, and {more} the proven cheapest, {kinds} ({cost})"
+            continue
+        splits = ", ".join(dict.fromkeys(_split_in_short(row) for row in one["allocations"]))
+        best = "plan" if whole else "layout"
+        yield f"{one['name']}: plainer, and {more} the proven cheapest {best}, {splits} ({cost})"
+
+
+def _run(row: Allocation | RowInShort) -> tuple[object, ...]:
+    """How a row runs, whatever it bears."""
+    return row["offer"], row["count"], row["devices"], row.get("replicas"), row["layout"]
+
+
+def _split_in_short(row: RowInShort) -> str:
+    """ "dp4 pp2 vpp4 zero-3"; of a fleet "9 × tp2"."""
+    layout = row["layout"]
+    shown = [f"{axis}{layout[axis]}" for axis in ("dp", "tp", "pp", "vpp", "cp", "ep") if layout.get(axis, 1) != 1]
+    shown += [str(layout[policy]) for policy in ("sharding", "recompute") if layout.get(policy, "none") != "none"]
+    split = " ".join(shown) or "one device"
+    return f"{row['replicas']} × {split}" if "replicas" in row else f"{split} on {counted(row['devices'], 'device')}"
 
 
 def elsewhere_lines(document: PlanDocument) -> Iterator[str]:

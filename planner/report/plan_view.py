@@ -13,7 +13,7 @@ from planner.plan.parts import limit_name, rows_of
 from planner.report import certainty_words as bands
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
-from planner.report.alternatives_view import elsewhere_lines, others_blocks, uncertain_blocks
+from planner.report.alternatives_view import because_lines, elsewhere_lines, others_blocks, uncertain_blocks
 from planner.report.blocks import Advice, Block, Grid, Headline, Items, Lines, Said, columns, is_empty, unfolded
 from planner.report.next_words import next_steps, ways_out
 from planner.report.schedule_view import schedule_blocks
@@ -253,7 +253,7 @@ def _once_text(lines: Iterable[str]) -> list[str]:
 
 def because_items(document: PlanDocument) -> Block:
     """Why the plan is as it is."""
-    return Items(title="Because", items=tuple(words.because_lines(document)))
+    return Items(title="Because", items=tuple(because_lines(document)))
 
 
 def named_grid(document: PlanDocument) -> Grid:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict
 
 from planner import units
 from planner.candidates.program import SHARE
-from planner.candidates.ties import NAMES
 from planner.plan.parts import currency_of, spent_on
 from planner.plan.proof import is_proven
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import Contract
     from planner.plan.model.fleet import ServingAllocation
-    from planner.plan.model.others import Conflict, Limit, Plain, Reason, Rejected, RowInShort
+    from planner.plan.model.others import Conflict, Limit, Plain, Reason, Rejected
     from planner.plan.model.plan import Allocation, Alternative, PlanDocument, Workload
     from planner.plan.model.rows import TrainingAllocation
 
@@ -203,41 +202,12 @@ def _above(document: PlanDocument, plain: Plain) -> str:
     paid = document["summary"]["cost_microusd"] or 0
     if paid <= plain["cheapest_microusd"]:
         return "as cheap as the cheapest plan"
-    return f"{_fine_percent(plain['above'])} above the proven cheapest, {money(document, plain['cheapest_microusd'])}"
+    return f"{fine_percent(plain['above'])} above the proven cheapest, {money(document, plain['cheapest_microusd'])}"
 
 
-def _fine_percent(share: float) -> str:
+def fine_percent(share: float) -> str:
     """A small share: 0.6 %, 0.04 %."""
     return f"{100 * share:.2g} %" if share < 0.1 else _percent(share)
-
-
-def plain_lines(document: PlanDocument) -> Iterator[str]:
-    """How the cheapest plan runs what is run more plainly here."""
-    plain = document.get("plain")
-    mine = {workload["name"]: workload for workload in document["workloads"]}
-    for one in plain["workloads"] if plain else ():
-        least, paid = one["cost_microusd"], mine[one["name"]]["cost_microusd"]
-        more = "as cheap as" if paid <= least else f"{_fine_percent(paid / least - 1)} above"
-        rows = mine[one["name"]]["allocations"]
-        fewer = len({row["offer"] for row in rows})
-        if fewer < len({row["offer"] for row in one["allocations"]}):
-            on = "offer" if fewer == 1 else "device"
-            kinds = ", ".join(f"{row['devices']:,} {row['device']} of {row['provider']}" for row in one["allocations"])
-            yield f"{one['name']}: on one {on}, and {more} the proven cheapest, {kinds} ({money(document, least)})"
-            continue
-        splits = ", ".join(dict.fromkeys(_split_in_short(row) for row in one["allocations"]))
-        yield f"{one['name']}: plainer, and {more} the proven cheapest layout, {splits} ({money(document, least)})"
-
-
-def _split_in_short(row: RowInShort) -> str:
-    """ "dp4 pp2 vpp4 zero-3"; of a fleet "9 × tp2"."""
-    layout = row["layout"]
-    shown = [f"{axis}{layout[axis]}" for axis in ("dp", "tp", "pp", "vpp", "cp", "ep") if layout.get(axis, 1) != 1]
-    shown += [str(layout[policy]) for policy in ("sharding", "recompute") if layout.get(policy, "none") != "none"]
-    split = " ".join(shown) or "one device"
-    return (
-        f"{row['replicas']} × {split}" if "replicas" in row else f"{split} on {units.counted(row['devices'], 'device')}"
-    )
 
 
 def _ahead(document: PlanDocument) -> list[str]:
@@ -457,27 +427,6 @@ def _amount(document: PlanDocument, limit: Limit, value: float) -> str:
         return money(document, _micro(limit, value)) + (" /h" if unit.lower().endswith("/h") else "")
     noun = unit.removesuffix("s") if value == 1 else unit
     return f"{value:,.6g} {noun}".strip()
-
-
-def because_lines(document: PlanDocument) -> list[str]:
-    """Why all workloads are done as they are; each sentence names its workload when there are several."""
-    many = len(document["workloads"]) > 1
-    said = [
-        f"{workload['name']}: {sentence}" if many else sentence
-        for workload in document["workloads"]
-        for sentence in workload["because"]
-    ]
-    return [*plain_lines(document), *said, *_tie_lines(document, many=many)]
-
-
-def _tie_lines(document: PlanDocument, *, many: bool) -> Iterator[str]:
-    """Workloads of which other ways are as cheap, and what decided; a tie that names alone decide is not told."""
-    ties = document.get("ties")
-    for row in ties["rows"] if ties is not None else ():
-        by = [NAMES[name] for name in row["by"] if name != "offers"]
-        if by:
-            ways = "1 other way is" if row["others"] == 1 else f"{row['others']} other ways are"
-            yield f"{row['workload'] + ': ' if many else ''}a tie: {ways} as cheap; decided by {', '.join(by)}"
 
 
 def merged(document: PlanDocument, sentences: list[str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from planner.plan.parts import NOT_NEEDED, most_at_once, rows_of, spent_on
+from planner.plan.parts import NOT_NEEDED, borne_by_jobs, most_at_once, rows_of, spent_on
 from planner.plan.proof import is_proven
 from planner.plan.reasons import users_told
 from planner.report import plan_words as words
@@ -229,8 +229,12 @@ def _split(document: PlanDocument) -> Iterator[str]:
     if kinds == {"training"}:
         yield "once" if not ahead else f"for {lasting}"
     elif lasting == "1 month" and not ahead:
-        yield from [f"{words.money(document, spent['training'])} once"] if "training" in kinds else []
-        yield f"{words.money(document, spent['serving'])} a month" if "training" in kinds else "a month"
+        borne = borne_by_jobs(document["workloads"])
+        once, monthly = spent["training"] - borne, spent["serving"] + borne
+        apart = "training" in kinds and (once or not borne)
+        yield from [f"{words.money(document, once)} once"] if apart else []
+        yield f"{words.money(document, monthly)} a month" if apart else "a month"
+        yield from [f"{words.money(document, borne)} of it borne by jobs on shared nodes"] if borne else []
     else:
         yield f"for {lasting}"
     if ahead:

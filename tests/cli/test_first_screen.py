@@ -13,10 +13,11 @@ import pytest
 import planner
 from planner import api
 from planner.api import advising
+from planner.report.alternatives_view import because_lines
 from planner.report.certainty_words import known_from
 from planner.report.plan_formats import MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY, render_first
 from planner.report.plan_view import SECTIONS
-from planner.report.screen_words import decided, details, hardware, sure_line
+from planner.report.screen_words import decided, details, hardware, money_line, sure_line
 from planner.report.serving_words import latency_block, price_lines
 from planner.scenario.load import with_settings
 from planner.units import format_money, parse_money
@@ -701,3 +702,22 @@ def test_copies_of_data_are_told_beside_the_total() -> None:
     copied = sum(copy["cost_microusd"] for copy in document["copies"])
     assert copied >= 400_000_000
     assert f"{format_money(copied)} of it copies of data" in render_first(document, "table", width=100)
+
+
+def test_who_bears_what_of_shared_nodes_is_no_news_and_once_is_only_what_ends(run: Run, here: Path) -> None:
+    """A node of $1,460 a month was "$670 once, $790 a month", and a fleet that runs alike "plainer, and as cheap"."""
+    (here / "own.yaml").write_text(
+        "schema: plan/v1\nname: own\nhorizon: 1 month\n"
+        "training:\n  - {name: tune, model: llama-3.1-8b, tokens: 20B, deadline: 10 days, sequence_length: 4096}\n"
+        "serving:\n  - {name: chat, model: llama-3.1-8b, weights: fp8, qpm: 200, input_tokens: 1500, "
+        "output_tokens: 300, slo: {ttft_p95: 1 s}}\n"
+        "hardware: {providers: [aws], owned: [{shape: dgx-h100, count: 1, price: $2/h}]}\n"
+    )
+    document = json.loads(run("solve", "own.yaml", "-o", "json").out)
+    assert [workload["name"] for workload in document["plain"]["workloads"]] == ["tune", "chat"]
+    said = [line for line in because_lines(document) if "proven cheapest" in line]
+    assert len(said) == 1
+    assert said[0].startswith("tune: plainer, and as cheap as the proven cheapest plan, ")
+    assert said[0].endswith("($1,460 in all)")
+    assert money_line(document).startswith("$1,460 a month · $")
+    assert "once" not in money_line(document)

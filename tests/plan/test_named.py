@@ -17,8 +17,9 @@ from planner.catalog.load import load_catalog
 from planner.errors import InputError
 from planner.plan.document import resealed
 from planner.plan.notes.assumptions import _beyond
+from planner.report.alternatives_view import because_lines
 from planner.report.plan_formats import render_screen
-from planner.report.plan_words import because_lines, carbon_of
+from planner.report.plan_words import carbon_of
 from planner.scenario.load import parse_scenario
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 

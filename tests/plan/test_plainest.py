@@ -16,8 +16,8 @@ from planner.estimate.layout import Layout
 from planner.estimate.serving import ReplicaLayout
 from planner.plan import plainest
 from planner.plan.document import resealed
+from planner.report.alternatives_view import because_lines
 from planner.report.plan_formats import render_plan
-from planner.report.plan_words import because_lines
 from planner.scenario.load import with_settings
 from planner.scenario.schema import Scenario
 from planner.units import format_money

@@ -14,6 +14,7 @@ from planner import api
 from planner.catalog.model import Catalog
 from planner.report import plan_words as words
 from planner.report import screen_words as said
+from planner.report.alternatives_view import because_lines
 from planner.report.charts import Box, Chart, Panel
 from planner.report.html import page_parts
 from planner.report.html.pages import render_page, sections_of
@@ -97,10 +98,10 @@ def test_the_answer_stands_before_all_else(name: str, pages: Pages) -> None:
     cost = plan["summary"]["cost_microusd"]
     totals = [e.text for e in page.all("strong") if e.parents[-1:] == ("p",)]
     assert (cost is None) or totals[0] == words.money(plan, cost)
-    reasons = [e.text for e in page.all("li") if e.text in words.because_lines(plan)]
+    reasons = [e.text for e in page.all("li") if e.text in because_lines(plan)]
     assert reasons[:3] == page_parts.reasons(plan)[0]
     first, others = page_parts.reasons(plan)
-    assert sorted(first + others) == sorted(words.because_lines(plan))
+    assert sorted(first + others) == sorted(because_lines(plan))
 
 
 def test_reasons_begin_with_the_largest_workload_and_tell_of_each_before_a_second(pages: Pages) -> None:

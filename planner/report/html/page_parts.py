@@ -18,6 +18,7 @@ from planner.files import read_package_text
 from planner.plan.model.plan import PlanDocument, Workload
 from planner.report import chart_drawing
 from planner.report import plan_words as words
+from planner.report.alternatives_view import because_lines
 from planner.report.blocks import Block, Cards, Column, Grid, Headline, Items, Lines, Said, Timeline, columns, is_empty
 from planner.report.charts import Chart
 from planner.report.escape import terminal
@@ -176,7 +177,7 @@ REASONS = 3
 
 def reasons(document: PlanDocument) -> tuple[list[str], list[str]]:
     """The three that say most, and the others: the first of each workload, the largest first, then the second ones."""
-    found = words.because_lines(document)
+    found = because_lines(document)
     own = [
         [line for line in found if line.startswith(f"{workload['name']}:")]
         for workload in sorted(document["workloads"], key=_device_hours, reverse=True)
