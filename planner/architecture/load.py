@@ -346,7 +346,12 @@ def preset_card(name: str) -> ModelCard:
 
 
 def _card_of_preset(name: str) -> dict[str, Any]:
-    return parse_json(read_text(PRESETS / f"{name}.json", limit_bytes=CONFIG_LIMIT_BYTES), f"{name}.json")
+    return parse_json(_text_of_preset(name), f"{name}.json")
+
+
+@lru_cache(maxsize=64)  # asked of each model some dozen times a question
+def _text_of_preset(name: str) -> str:
+    return read_text(PRESETS / f"{name}.json", limit_bytes=CONFIG_LIMIT_BYTES)
 
 
 def _checkpoint(preset: Mapping[str, Any], repository: str) -> str:

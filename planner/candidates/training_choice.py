@@ -135,14 +135,14 @@ def fastest(
     involved = plain_training(layout.select(rows[ties]), domain)
     simplest = [np.asarray(getattr(layout, name))[rows[ties]] for name in _SIMPLEST_LAST_TO_FIRST]
     order = np.lexsort((*simplest, involved, finish, nodes[ties]))
-    kept: list[int] = []
-    count, plainest = -1, 0
-    for place in order.tolist():
-        row = int(ties[place])
-        if int(nodes[row]) != count or int(involved[place]) < plainest:
-            count, plainest = int(nodes[row]), int(involved[place])
-            kept.append(row)
-    return np.array(kept, dtype=np.int64)
+    if not len(order):
+        return order
+    of, plain = np.cumsum(np.diff(nodes[ties][order], prepend=0) != 0), involved[order]
+    # the plainest so far of as many shapes: each count begins below all before it
+    lowest = np.minimum.accumulate(plain - of * (int(plain.max()) + 1))
+    kept = np.ones(len(order), dtype=bool)
+    kept[1:] = lowest[1:] < lowest[:-1]
+    return np.asarray(ties[order[kept]])
 
 
 def least_times(nodes: Rows, finish_s: NDArray[np.float64]) -> dict[int, float]:

@@ -45,11 +45,15 @@ class ErrorBand:
     def time_margins(self, confidence: float, power: FloatOrArray) -> NDArray[np.float64]:
         """The same where the band is wider by a power, element by element; see `beyond_power`."""
         every, margins = np.asarray(power), np.full(np.shape(power), self.time_margin(confidence))
-        if self.time is None or (every == 1.0).all():
+        left = every != 1.0
+        if self.time is None or not left.any():
             return margins
         quantile = _quantile(self.time.p50, self.time.p90, confidence)
-        for one in np.unique(every):  # a few powers, of thousands of layouts
-            margins[every == one] = max(1.0, float(widened_quantile(self.time.p50, quantile, one)))
+        while left.any():  # a few powers, of thousands of layouts: to look for each is sooner than to sort them
+            one = every.flat[int(left.argmax())]
+            same = left & (every == one)
+            margins[same] = max(1.0, float(widened_quantile(self.time.p50, quantile, one)))
+            left &= ~same
         return margins
 
     def widened(self, power: float) -> ErrorBand:

@@ -46,36 +46,43 @@ class Steps:
     mean_s: Values  # wait that the distribution is scaled to
 
     def _work(self, at: Complex) -> Complex:
-        """x (1 - E[exp(-s P)]), prompts of a class being gamma distributed about their mean."""
-        scale, shape, of_class = self._prompts
-        real, imaginary = 1 + at.real[:, None, :] * scale, at.imag[:, None, :] * scale
-        size = np.exp(np.log(real * real + imaginary * imaginary) / (-2 * shape))  # of (1 + s P c)^(-1 / c)
+        """x (1 - E[exp(-s P)]) of (..., n), prompts of a class being gamma distributed about their mean."""
+        scale, shape, weight = self._prompts
+        real, imaginary = 1 + at.real[..., None, :] * scale, at.imag[..., None, :] * scale
+        size = weight * np.exp(np.log(real * real + imaginary * imaginary) / (-2 * shape))  # of (1 + s P c)^(-1 / c)
         angle = np.arctan2(imaginary, real) / shape
-        weight = self.shares * self.requests_per_s * size.take(of_class, axis=1)
         found = np.empty(at.shape, dtype=np.complex128)
-        found.real = self.requests_per_s - (weight * np.cos(angle).take(of_class, axis=1)).sum(axis=1)
-        found.imag = (weight * np.sin(angle).take(of_class, axis=1)).sum(axis=1)
+        found.real = self.requests_per_s - (size * np.cos(angle)).sum(axis=-2)
+        found.imag = (size * np.sin(angle)).sum(axis=-2)
         return found
 
     @cached_property
-    def _prompts(self) -> tuple[Values, Values, list[int]]:
-        """Scale and shape of prompts, those of equal ones once, and their place by class: many differ in answers."""
+    def _prompts(self) -> tuple[Values, Values, Values]:
+        """Scale, shape and requests/s of prompts, classes of equal ones together: many differ in answers alone."""
         shape = np.maximum(self.variation, 1e-3)
-        scale = self.prefill_s * shape
-        keys = [(scale[i].tobytes(), shape[i].tobytes()) for i in range(len(shape))]
-        apart = list(dict.fromkeys(keys))
-        first = [keys.index(key) for key in apart]
-        return scale[first], shape[first], [apart.index(key) for key in keys]
+        scale, requests_per_s = self.prefill_s * shape, self.shares * self.requests_per_s
+        alike: dict[tuple[bytes, bytes], list[int]] = {}
+        for i in range(len(shape)):
+            alike.setdefault((scale[i].tobytes(), shape[i].tobytes()), []).append(i)
+        first = [places[0] for places in alike.values()]
+        together = [requests_per_s[places].sum(axis=0) for places in alike.values()]
+        return scale[first], shape[first], np.stack(together)
 
-    def _exponent(self, at: Complex) -> Complex:
-        """Sum of s, w(s), w(w(s)), ...: the transform of a step's length is exp(-D times it)."""
-        total, now, longest = at, at, self.prefill_s.max(axis=0)
-        for _ in range(TURNS):
+    def _exponent(self, *at: Complex) -> list[Complex]:
+        """Sum of s, w(s), w(w(s)), ... of each (points, n): the transform of a step's length is exp(-D times it)."""
+        now = np.stack(at)
+        total, longest = now, self.prefill_s.max(axis=0)
+        found: list[Complex | None] = [None] * len(at)
+        for turn in range(TURNS):
             now = self._work(now)
             total = total + now
-            if (np.abs(now) * longest <= LINEAR).all():
+            small = (np.abs(now) * longest <= LINEAR).all(axis=(1, 2)) | (turn == TURNS - 1)
+            for place in np.flatnonzero(small).tolist():
+                if found[place] is None:  # each is the series up to its own last turn, whoever stands beside it
+                    found[place] = total[place] + now[place] * (1 / self._free - 1)
+            if small.all():
                 break
-        return np.asarray(total + now * (1 / self._free - 1))
+        return [each for each in found if each is not None]
 
     @cached_property
     def mean_prefill_s(self) -> Values:
@@ -93,7 +100,8 @@ class Steps:
         rate = (DAMPING + 1j * TURN) / self.reach_s
         decode, free = np.maximum(self.decode_s, 1e-3 * self.mean_prefill_s), self._free
         inner = self._work(rate)
-        shared = np.exp(-decode * self._exponent(inner)) - np.exp(-decode * self._exponent(inner + rate))
+        before, after = self._exponent(inner, inner + rate)
+        shared = np.exp(-decode * before) - np.exp(-decode * after)
         gated = shared * free / (rate * decode)  # Takagi: residual of a step, and all prompts that come in during it
         line = -np.expm1(-rate * decode) / (rate * decode) * free * rate / (rate - inner)  # Pollaczek and Khinchine
         tail, times = self._inverted(gated + self.unshared * (line - gated), rate)
@@ -106,7 +114,7 @@ class Steps:
     def step_table(self) -> tuple[Values, Values]:
         """Share of steps that are longer than a time, and the times, (points, n)."""
         rate = (DAMPING + 1j * TURN) / self.reach_s
-        prompts = np.exp(-self.decode_s * (self._exponent(rate) - rate))
+        prompts = np.exp(-self.decode_s * (self._exponent(rate)[0] - rate))
         tail, times = self._inverted(prompts, rate)
         return tail, times + self.decode_s
 
