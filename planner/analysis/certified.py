@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.analysis.branched import parted
 from planner.analysis.limit_prices import with_whole_units_priced
 from planner.candidates.program import (
     DECODE,
@@ -33,18 +34,14 @@ from planner.optimize.bound import RequestPrices as LinePrices
 from planner.optimize.solve import Solution
 from planner.plan.certificate import (
     TIE,
-    Least,
-    Part,
     bound_at,
     bound_of_choices,
     bound_of_earlier,
     certified_bound,
-    least_of_task,
-    parts_of,
-    priced_weights,
     prices_alone,
     settled,
 )
+from planner.plan.least_weights import Least, Part, least_of_task, parts_of, priced_weights
 from planner.plan.proof import SHOWN, digest_of_witness, gap_of, reaches
 from planner.plan.spot_share import beyond_spot_share
 
@@ -127,6 +124,10 @@ def certificate_of(
         if better <= bound:
             break
         priced, bound = whole, better
+    if not reaches(value, bound, share) and not over() and not ready.spaces:
+        tree = parted(settled(candidates, priced, known=True).whole, priced, value, share, over)
+        better = 0 if tree is None else certified_bound(settled(candidates, tree, known=True), tree, value)
+        priced, bound = (tree, better) if tree is not None and better > bound else (priced, bound)
     choices: list[Choice] = []
     if not reaches(value, bound, share) and not over():
         choices = list(_choices(candidates, solution, priced, value, time_limit_s))
@@ -203,12 +204,17 @@ def _choices(
             if shown is not None:
                 yield {**shown, "providers": list(some), "criterion": "limits"}
             continue
-        own: Selection = {**priced, **_relaxed(candidates.program, found)}
+        own: Selection = {**_unparted(priced), **_relaxed(candidates.program, found)}
         plain = own["requests"]
         own = {**own, "requests": list(_best_parts(candidates, solution, own, some))}
         if not reaches(value, bound_at(candidates, own, value, some)):
             own = _finer(candidates, solution, own, plain, some)
         yield {**prices_alone(own), "providers": list(some), "criterion": priced["criterion"]}
+
+
+def _unparted(priced: Selection) -> Selection:
+    """Without branches, which are of all plans."""
+    return cast("Selection", {name: value for name, value in priced.items() if name != "branches"})
 
 
 def _shown(

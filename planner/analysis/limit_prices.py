@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from planner.candidates.program import IntArray, Program, Task, units_of
+from planner.candidates.program import IntArray, Program, units_of
 from planner.candidates.search import Candidates
 from planner.optimize import highs
-from planner.plan.certificate import STEPS, Part, least_of_task, parts_of, priced_weights
+from planner.optimize.status import FloatArray
+from planner.plan.least_weights import STEPS, least_of_task, parts_of, priced_weights
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Selection
@@ -87,6 +88,52 @@ def _scarce(program: Program, units: IntArray, priced: Selection, numbers: Seque
     return found
 
 
+def prices_of_ways(
+    bounds: FloatArray, taken: FloatArray, ways: Sequence[Sequence[Cut]], size: float
+) -> tuple[list[int], list[FloatArray]] | None:
+    """Prices of limits at which the least of some ways weigh most, and the mixture of the ways that weighs as much.
+
+    Parameters
+    ----------
+    bounds
+        (limits,) of the limits.
+    taken
+        (limits,) what is charged for so much of one at most `BOX` values of a plan.
+    ways
+        Of each workload.
+    size
+        Value of a plan, as ways weigh.
+
+    Returns
+    -------
+    Prices [per unit], whole numbers, and by workload the share of each way; None without an answer.
+    """
+    scale, count = size / np.asarray(taken, dtype=np.float64), len(bounds)
+    starts, variables, values, high = [0], list[int](), list[float](), list[float]()
+    for number, some in enumerate(ways):
+        for weight, takes in some:
+            used = np.flatnonzero(takes)
+            variables += [count + number, *used.tolist()]
+            values += [1.0, *(-takes[used] * scale[used] / size).tolist()]
+            starts.append(len(variables))
+            high.append(weight / size + SHIFT)
+    there = np.array([bool(some) for some in ways], dtype=bool)
+    cost = np.concatenate([bounds * scale / size, np.where(there, -1.0, 0.0)])
+    lines = highs.Lines(
+        starts=np.array(starts),
+        variables=np.array(variables),
+        values=np.array(values),
+        low=np.full(len(high), -np.inf),
+        high=np.array(high),
+    )
+    upper = np.concatenate([np.full(count, BOX), np.where(there, 2 * SHIFT, 0.0)])
+    found = highs.optimum(highs.program(cost, upper, lines)) if len(ways) else None
+    if found is None:
+        return None
+    shares = np.split(-found[1], np.cumsum([len(some) for some in ways])[:-1])
+    return [round(price) for price in (found[0][:count] * scale).tolist()], shares
+
+
 class _Search:
     """The ways that were seen, and the prices that they leave open."""
 
@@ -97,7 +144,7 @@ class _Search:
         self.size = float(value) * STEPS
         self.upper = units_of(program)
         self.plain = priced_weights(program, {**priced, "rows": []})
-        self.most = [float(np.abs(program.rows[number].coefficients).max()) for number in numbers]
+        self.most = np.array([np.abs(program.rows[number].coefficients).max() for number in numbers], dtype=np.float64)
         self.taken = np.zeros((len(numbers), program.column_count))
         for place, number in enumerate(numbers):
             np.add.at(self.taken[place], program.rows[number].columns, program.rows[number].coefficients)
@@ -119,26 +166,11 @@ class _Search:
         total = -sum(one["price"] * self.program.rows[one["number"]].bound for one in priced["rows"])
         for number, task in enumerate(self.program.tasks):
             parts = parts_of(priced["requests"], task)
-            total += least_of_task(self.program, task, weights, self.upper, parts).weight
-            units = self._least(task, weights, parts)
-            if units is not None:
-                self._add(number, units)
+            least = least_of_task(self.program, task, weights, self.upper, parts)
+            total += least.weight
+            if least.units is not None:
+                self._add(number, least.units)
         return int(total)
-
-    def _least(self, task: Task, weights: np.ndarray, parts: Sequence[Part]) -> dict[int, int] | None:
-        """Units of a way that weighs least."""
-        columns = range(task.first, task.stop)
-        if task.kind == "optional":
-            return {k: int(self.upper[k]) for k in columns if weights[k] < 0}
-        if task.kind == "training":
-            left, units = task.count, dict[int, int]()
-            for k in sorted(columns, key=lambda column: (weights[column], column)):
-                units[k] = min(int(self.upper[k]), left)
-                left -= units[k]
-                if not left:
-                    break
-            return {k: count for k, count in units.items() if count}
-        return least_of_task(self.program, task, weights, self.upper, parts).units
 
     def _add(self, number: int, units: dict[int, int]) -> None:
         key = number, tuple(sorted(units.items()))
@@ -149,35 +181,15 @@ class _Search:
         weight = float(sum(int(self.plain[k]) * count for k, count in units.items()))
         self.ways[number].append((weight, self.taken[:, columns] @ counts))
 
-    def highest(self) -> list[float] | None:
+    def highest(self) -> list[int] | None:
         """Prices at which the least of the ways that were seen weigh most; None without an answer.  [per unit]"""
-        scale = np.array([self.size / most for most in self.most])  # of a price that is 1 in the program
-        limits, tasks = len(self.numbers), len(self.ways)
-        starts, variables, values, high = [0], list[int](), list[float](), list[float]()
-        for number, ways in enumerate(self.ways):
-            for weight, taken in ways:
-                used = np.flatnonzero(taken)
-                variables += [limits + number, *used.tolist()]
-                values += [1.0, *(-taken[used] * scale[used] / self.size).tolist()]
-                starts.append(len(variables))
-                high.append(weight / self.size + SHIFT)
-        there = np.array([bool(ways) for ways in self.ways])
-        cost = np.concatenate([self.bounds * scale / self.size, np.where(there, -1.0, 0.0)])
-        lines = highs.Lines(
-            starts=np.array(starts),
-            variables=np.array(variables),
-            values=np.array(values),
-            low=np.full(len(high), -np.inf),
-            high=np.array(high),
-        )
-        upper = np.concatenate([np.full(limits, BOX), np.where(there, 2 * SHIFT, 0.0)])
-        found = highs.optimum(highs.program(cost, upper, lines))
-        return None if found is None or not tasks else (found[0][:limits] * scale).tolist()
+        found = prices_of_ways(self.bounds, self.most, self.ways, self.size)
+        return None if found is None else found[0]
 
-    def at(self, prices: Sequence[float]) -> Selection:
+    def at(self, prices: Sequence[int]) -> Selection:
         """The certificate at other prices of its limits."""
         kept = {one["number"]: one for one in self.priced["rows"] if one["number"] not in self.numbers}
         for number, price in zip(self.numbers, prices):
-            if round(price) > 0:
-                kept[number] = {"number": number, "name": self.program.rows[number].name, "price": round(price)}
+            if price > 0:
+                kept[number] = {"number": number, "name": self.program.rows[number].name, "price": price}
         return cast("Selection", {**self.priced, "rows": [kept[number] for number in sorted(kept)]})

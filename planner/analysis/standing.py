@@ -18,7 +18,6 @@ from planner.carriers import dataclass
 from planner.checks.findings import Finding, problems_of, proven_microusd
 from planner.errors import Problem
 from planner.plan.certificate import (
-    CertificateError,
     all_settled,
     bound_of_choices,
     bound_of_earlier,
@@ -27,6 +26,7 @@ from planner.plan.certificate import (
     settled,
 )
 from planner.plan.cover import UNMET
+from planner.plan.least_weights import CertificateError
 from planner.plan.proof import SHOWN, WITH_PLAN, digest_of_witness, gap_of, reaches, slack, tie_share_of
 
 if TYPE_CHECKING:

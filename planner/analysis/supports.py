@@ -25,8 +25,9 @@ from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
 from planner.checks.allocation import AllocationCheck
 from planner.checks.findings import Finding
-from planner.plan.certificate import line_of, parts_of, priced_weights, settled
+from planner.plan.certificate import settled
 from planner.plan.document import fleet_document
+from planner.plan.least_weights import line_of, parts_of, priced_weights
 from planner.plan.rows.allocations import allocations_of
 from planner.plan.rows.pools import alone_on_shared
 from planner.scenario.schema import ModelRef

@@ -166,8 +166,15 @@ def lightest_first(weights: Sequence[int]) -> list[tuple[int, int]]:
     return sorted(zip(weights, range(len(weights))))
 
 
-def least_of_job(lightest: Sequence[tuple[int, int]], upper: NDArray[np.int64], count: int, mixed: int | None) -> int:
-    """What so many equal jobs weigh at least, each on one unit of a column.
+def least_of_job(
+    lightest: Sequence[tuple[int, int]],
+    upper: Sequence[int],
+    count: int,
+    mixed: int | None,
+    *,
+    lower: Sequence[int] | None = None,
+) -> Cover:
+    """The least of so many equal jobs, each on one unit of a column; its units by place, None where some are mixed.
 
     Parameters
     ----------
@@ -179,20 +186,26 @@ def least_of_job(lightest: Sequence[tuple[int, int]], upper: NDArray[np.int64], 
         Of the jobs.
     mixed
         What a mix weighs, which may be had as often as jobs are asked for; None: there is none.
+    lower
+        Units that there are at least, by place; None: none.
 
     Returns
     -------
-    `UNMET` where there are too few units.
+    The bound is `UNMET` where there are too few units, or at least too many.
     """
-    total = 0
+    there = lower if lower is not None else [0] * len(upper)
+    units = {place: int(least) for place, least in enumerate(there) if least}
+    total, left = sum(weight * int(there[place]) for weight, place in lightest), count - sum(units.values())
+    if left < 0:
+        return Cover(UNMET, None)
     for weight, place in lightest:
-        if mixed is not None and mixed <= weight:
+        if not left or (mixed is not None and mixed <= weight):
             break
-        taken = min(int(upper[place]), count)
-        total, count = total + taken * weight, count - taken
-        if not count:
-            return total
-    return total + count * mixed if mixed is not None else UNMET
+        if taken := min(int(upper[place]) - int(there[place]), left):
+            total, left, units[place] = total + taken * weight, left - taken, units.get(place, 0) + taken
+    if not left:
+        return Cover(total, units)
+    return Cover(total + left * mixed if mixed is not None else UNMET, None)
 
 
 class _Search:

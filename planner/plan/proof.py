@@ -25,6 +25,7 @@ WITNESS = (
     "rows",
     "requests",
     "spots",
+    "branches",
     "choices",
     "earlier",
 )  # what its digest covers

@@ -23,8 +23,9 @@ from planner.optimize.incumbent import lone_plan
 from planner.optimize.scope import scope_of
 from planner.optimize.solve import optimize
 from planner.optimize.status import Options
-from planner.plan.certificate import STEPS, certified_bound
+from planner.plan.certificate import certified_bound
 from planner.plan.cover import Cover, least_cover
+from planner.plan.least_weights import STEPS
 from tests.optimize.brute_boxed import best_boxed, for_cost, random_boxed
 from tests.optimize.instances import ints, program, row
 from tests.plan.test_certificate import around, priced, relaxed
@@ -256,7 +257,7 @@ def test_the_best_of_all_bounds_is_kept_where_searches_are_cut_short(monkeypatch
         bounds.append(found.bound)
         return found
 
-    monkeypatch.setattr("planner.plan.certificate.least_cover", cut_short)
+    monkeypatch.setattr("planner.plan.least_weights.least_cover", cut_short)
     drawn = for_cost(random_boxed(11_407))
     fleet = replace(drawn.tasks[0], min_replicas=0)
     question = replace(drawn, cost_microusd=drawn.cost_microusd * 1_000_003, rows=(), tasks=(fleet,))

@@ -19,8 +19,9 @@ from planner.candidates.search import Candidates
 from planner.estimate.recall import Recall
 from planner.optimize.bound import prices_of
 from planner.optimize.solve import Solution, optimize
-from planner.plan.certificate import CertificateError, bound_of_earlier, certified_bound
+from planner.plan.certificate import bound_of_earlier, certified_bound
 from planner.plan.cover import UNMET, least_cover, least_of_job, lightest_first
+from planner.plan.least_weights import CertificateError
 from planner.plan.proof import gap_of, reaches, slack
 from tests import worlds
 from tests.optimize import brute
@@ -418,7 +419,7 @@ def test_a_bound_that_is_known_is_of_these_columns_and_these_prices() -> None:
 
 def test_some_jobs_take_what_there_is_too_little_of_and_the_others_what_each_may_have() -> None:
     one_cheap, dear = lightest_first([1, 100]), [1, 9]
-    assert least_of_job(one_cheap, ints(dear), 2, None) == 101
-    assert least_of_job(one_cheap, ints(dear), 2, 10) == 11
-    assert least_of_job(one_cheap, ints([1, 0]), 2, None) == UNMET
-    assert least_of_job(one_cheap, ints([1, 0]), 3, 10) == 21
+    assert least_of_job(one_cheap, ints(dear), 2, None).bound == 101
+    assert least_of_job(one_cheap, ints(dear), 2, 10).bound == 11
+    assert least_of_job(one_cheap, ints([1, 0]), 2, None).bound == UNMET
+    assert least_of_job(one_cheap, ints([1, 0]), 3, 10).bound == 21

@@ -22,7 +22,6 @@ from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingTable
 from planner.candidates.shared_nodes import divides
 from planner.catalog.model import Catalog
-from planner.plan import certificate, open_choices
 from planner.plan.document import resealed
 from planner.plan.rows.pools import borne, placed_on
 from planner.scenario.schema import Scenario
@@ -345,39 +344,6 @@ def test_fleets_that_left_nodes_half_empty_share_them(
     if apart is not None:
         alone = worlds.scenario(serving=list(fleets), hardware={**hardware, "share_nodes": False}, **asked)
         assert api.solve(alone, frozen.catalog()).document["summary"]["cost_usd"] == pytest.approx(apart, abs=1)
-
-
-def test_numbers_of_nodes_are_walked_through_once_where_no_limit_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same walk was made twice for each bound; what is not proven by it took minutes."""
-    walks = []
-    real = certificate.least_with_whole_nodes
-    monkeypatch.setattr(certificate, "least_with_whole_nodes", lambda asked: walks.append(asked.limits) or real(asked))
-    asked = {"confidence": "p50", "prefer": "cheapest"}
-    scenario = worlds.scenario(serving=list(FIVE), hardware=REGION, **asked)
-    session = Session(scenario, frozen.catalog())
-    document = session.solve().document
-    walks.clear()
-    priced = {**document["certificate"], "rows": document["certificate"]["rows"]}
-    certificate.certified_bound(session.candidates, priced, 2 * document["summary"]["cost_microusd"])
-    assert walks == [()]
-
-
-def test_a_walk_ends_by_the_steps_that_its_fleets_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Weighings of fleets whose own search is long took seconds each, and the plan minutes after it was found."""
-    asked = {"confidence": "p50", "prefer": "cheapest"}
-    session = Session(worlds.scenario(serving=list(FIVE), hardware=REGION, **asked), frozen.catalog())
-    document = session.solve().document
-    cost, bounds, weighed = document["summary"]["cost_microusd"], [], []
-    real = certificate.least_of_task
-    monkeypatch.setattr(certificate, "least_of_task", lambda *a, **k: weighed.append(k.get("steps")) or real(*a, **k))
-    monkeypatch.setattr(certificate, "_bound", certificate._worked_out)  # each time anew
-    for steps in (1, 10**6):
-        monkeypatch.setattr(open_choices, "MOST_STEPS", steps)
-        weighed.clear()
-        bounds.append(certificate.certified_bound(session.candidates, document["certificate"], 2 * cost))
-        bounds.append(weighed.count(open_choices.STEPS_OF_WEIGHING))
-    assert bounds[0] <= bounds[2] <= cost
-    assert 0 < bounds[1] < bounds[3]
 
 
 @pytest.mark.parametrize(("dollars", "cost"), [(200.0, 70_080), (5.0, 43_800)])

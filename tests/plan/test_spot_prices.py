@@ -18,8 +18,9 @@ from planner.candidates.program import DECODE, PREFILL, Program, Task
 from planner.optimize.check import violations
 from planner.optimize.scope import scope_of
 from planner.optimize.solve import optimize
-from planner.plan.certificate import CertificateError, certified_bound
+from planner.plan.certificate import certified_bound
 from planner.plan.document import digest_of
+from planner.plan.least_weights import CertificateError
 from planner.plan.proof import digest_of_witness
 from tests.plan.test_certificate import around, priced
 from tests.tiers import cases

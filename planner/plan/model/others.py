@@ -113,12 +113,28 @@ class SpotPrice(TypedDict):
     price: Count
 
 
+class Branch(TypedDict):
+    """What parts plans in two, before both sides: units of a column, or a job's use of a limit; or prices of a side."""
+
+    kind: Literal["units", "use", "prices"]
+    number: NotRequired[Count]
+    "units: the column among all; use: the limit"
+    most: NotRequired[Count]
+    "units of the column on the first side; the second has more"
+    workload: NotRequired[str]
+    "the job that uses nothing of the limit on the first side"
+    rows: NotRequired[list[RowPrice]]
+    "prices of limits at which the plans of the side weigh most"
+
+
 class Prices(TypedDict):
     """Prices of joint limits, of requests and of shares on spot."""
 
     rows: list[RowPrice]
     requests: list[FleetPrices]
     spots: NotRequired[list[SpotPrice]]
+    branches: NotRequired[list[Branch]]
+    "a tree from its root on, that proves more than the prices of all together"
 
 
 class Selection(Prices):

@@ -1,0 +1,233 @@
+"""Trees of branches in a certificate: what they prove is true whatever stands in them, and most often all there is."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner import api
+from planner.analysis.certified import certificate_of
+from planner.candidates.program import Program, Task
+from planner.catalog.model import Catalog
+from planner.optimize.solve import optimize
+from planner.plan.branches import MOST_BRANCHES, bound_of_branches, left_below
+from planner.plan.certificate import certified_bound
+from planner.plan.cover import UNMET
+from planner.plan.document import digest_of
+from planner.plan.least_weights import STEPS, CertificateError, least_of_task, parts_of, priced_weights
+from planner.plan.proof import digest_of_witness
+from tests.optimize.instances import ints, program, row
+from tests.plan.test_certificate import around, priced, relaxed
+from tests.plan.test_shared_nodes import world
+from tests.tiers import cases
+from tests.verified import errors
+
+Document = dict[str, Any]
+MOST = (2, 3, 2, 3, 1, 1, 1, 2)  # units of each column of `half_empty`
+
+
+def half_empty(seed: int) -> Program:
+    """Two fleets and a job, each on machines of its own or on devices of nodes of four that all may stand on."""
+    rng = np.random.default_rng(seed)
+    spare = int(rng.choice([0, 0, 1]))
+    tasks = [
+        Task(name="job", kind="training", first=4, stop=7),
+        Task(name="a", kind="serving", first=0, stop=2, demand_micro_per_s=(int(rng.integers(3, 9)),)),
+        Task(name="b", kind="serving", first=2, stop=4, demand_micro_per_s=(int(rng.integers(3, 7)),)),
+        Task(name="nodes", kind="optional", first=7, stop=8),
+    ]
+    tasks[1] = replace(tasks[1], spare_replicas=spare)
+    taken = [0, int(rng.integers(1, 3)), 0, int(rng.integers(1, 3)), 0, 2, int(rng.integers(1, 4)), -4]
+    cost = [*rng.integers(9, 30, 7).tolist(), int(rng.integers(20, 60))]
+    for column in (1, 3, 5, 6):
+        cost[column] = int(rng.integers(0, 3))
+    capacity = [[int(rng.integers(3, 7))] if column < 4 else [0] for column in range(8)]
+    capacity[1], capacity[3] = [int(rng.integers(2, 4))], [int(rng.integers(2, 4))]
+    return program(
+        sorted(tasks, key=lambda task: task.first),
+        cost=[1_000 * one for one in cost],
+        capacity_micro_per_s=capacity,
+        replicas=[1, 1, 1, 1, 0, 0, 0, 0],
+        max_units=list(MOST),
+        rows=(row("shared", 0, taken), row("limits.max_devices", 11, [2, 0, 2, 0, 3, 0, 0, 4])),
+    )
+
+
+def least(question: Program) -> int | None:
+    """Of all numbers of units whatever, the least cost of those that are a plan."""
+    units = np.indices([most + 1 for most in MOST]).reshape(len(MOST), -1).astype(np.int64)
+    good = units[4:7].sum(axis=0) == 1
+    for task in (one for one in question.tasks if one.kind == "serving"):
+        mine, rates = units[task.first : task.stop], question.capacity_micro_per_s[task.first : task.stop, 0]
+        carried = rates @ mine
+        lost = task.spare_replicas * np.max(np.where(mine > 0, rates[:, None], 0), axis=0)
+        good &= carried - lost >= task.demand_micro_per_s[0]
+    for one in question.rows:
+        coefficients = np.zeros(len(MOST), dtype=np.int64)
+        coefficients[one.columns] = one.coefficients
+        good &= coefficients @ units <= one.bound
+    return int((question.cost_microusd @ units)[good].min()) if good.any() else None
+
+
+def questions(count: int) -> list[tuple[Program, int]]:
+    found = [(half_empty(seed), least(half_empty(seed))) for seed in range(count)]
+    return [(question, cost) for question, cost in found if cost is not None]
+
+
+def test_branches_close_what_prices_leave_open_and_never_prove_too_much() -> None:
+    """Of a fifth of such questions prices alone leave something open, up to half of the cost."""
+    parted = closed = 0
+    for question, cost in questions(cases(60, 300)):
+        solution = optimize(replace(question, objective=("cost",)))
+        assert solution.cost_microusd == cost
+        made = certificate_of(around(question), solution)
+        assert made is not None
+        assert made["bound"] <= cost
+        parted += "branches" in made
+        closed += made["gap"] == 0
+        assert made["gap"] == 0 or "branches" in made
+    assert parted > cases(60, 300) / 8
+    assert closed > 0.97 * len(questions(cases(60, 300)))
+
+
+def any_tree(rng: np.random.Generator, question: Program, around: dict[int, int], depth: int) -> list[dict[str, Any]]:
+    """A tree of any branches at prices near some."""
+    if not depth or rng.random() < 0.2:
+        prices = [int(around.get(n, 0) * rng.choice([0, 0.5, 0.9, 1, 1.1, 2])) for n in range(len(question.rows))]
+        named = [{"number": n, "name": question.rows[n].name, "price": p} for n, p in enumerate(prices) if p]
+        return [{"kind": "prices", "rows": named}]
+    branch: dict[str, Any] = {"kind": "units", "number": int(rng.integers(0, 8)), "most": int(rng.integers(0, 3))}
+    if rng.random() < 0.3:
+        branch = {"kind": "use", "workload": "job", "number": int(rng.integers(0, 2))}
+    return [branch, *(one for _ in range(2) for one in any_tree(rng, question, around, depth - 1))]
+
+
+def test_whatever_stands_in_a_tree_is_true() -> None:
+    rng = np.random.default_rng(3)
+    better = 0
+    for question, cost in questions(cases(40, 200)):
+        plain, upper = relaxed(question), ints(MOST)
+        near = {one["number"]: one["price"] for one in plain["rows"]}
+        for value in (cost, 3 * cost):
+            tree = {**plain, "branches": any_tree(rng, question, near, 4)}
+            found, left = bound_of_branches(question, tree, upper, value), left_below(question, plain, upper, value)
+            assert left is not None
+            assert found <= cost * STEPS
+            assert certified_bound(around(question), tree, value) <= cost
+            better += found > left.bound
+    assert better
+
+
+def test_units_that_are_there_anyway_are_part_of_the_least_cover() -> None:
+    """At least so many units of each column: no cover of whole units with as many weighs less, spares and all."""
+    rng = np.random.default_rng(7)
+    tight = 0
+    for seed in range(cases(60, 300)):
+        question = half_empty(seed)
+        certificate = relaxed(question)
+        weights = priced_weights(question, {**certificate, "rows": []})
+        lower = np.array([int(rng.integers(0, most + 1)) for most in MOST], dtype=np.int64)
+        for task in question.tasks[:2]:
+            parts = parts_of(certificate["requests"], task)
+            if not parts:
+                continue
+            found = least_of_task(question, task, weights, ints(MOST), parts, lower=lower)
+            part = slice(task.first, task.stop)
+            units = np.indices([most + 1 for most in MOST[part]]).reshape(2, -1)
+            rates = question.capacity_micro_per_s[part, 0]
+            lost = task.spare_replicas * np.max(np.where(units > 0, rates[:, None], 0), axis=0)
+            good = (rates @ units - lost >= task.demand_micro_per_s[0]) & (units >= lower[part][:, None]).all(axis=0)
+            best = int((weights[part].astype(np.int64) @ units)[good].min()) if good.any() else UNMET
+            assert found.weight <= best
+            tight += found.weight == best
+    assert tight > 1.8 * cases(60, 300)
+
+
+def test_columns_that_differ_in_cost_alone_stand_as_the_lightest() -> None:
+    task = Task(name="a", kind="serving", first=0, stop=3, demand_micro_per_s=(9,))
+    question = program(
+        [task], cost=[7, 5, 4], capacity_micro_per_s=[[3], [3], [2]], replicas=[1, 1, 1], max_units=[2, 2, 9],
+        rows=(row("limits.max_devices", 99, [1, 1, 1]),),
+    )  # fmt: skip
+    left = left_below(question, relaxed(question), ints([2, 2, 9]), 40)
+    assert left is not None
+    assert left.program.cost_microusd.tolist() == [5, 4]
+    assert left.upper.tolist() == [4, 9]
+    assert left.place.tolist() == [0, 0, 1]
+    assert left.column.tolist() == [1, 2]
+
+
+LEAF = {"kind": "prices", "rows": []}
+
+
+@pytest.mark.parametrize(
+    ("tree", "why"),
+    [
+        ([LEAF, LEAF], "beyond the whole"),
+        ([{"kind": "units", "number": 7, "most": 0}, LEAF], "leave some plans out"),
+        ([{"kind": "units", "number": 8, "most": 0}, LEAF, LEAF], "no column 8"),
+        ([{"kind": "units", "number": 7, "most": -1}, LEAF, LEAF], "of -1 units"),
+        ([{"kind": "use", "workload": "a", "number": 0}, LEAF, LEAF], "no single job is called 'a'"),
+        ([{"kind": "use", "workload": "job", "number": 2}, LEAF, LEAF], "no such limit"),
+        ([{"kind": "prices", "rows": [{"number": 0, "name": "shared", "price": -1}]}], "is -1"),
+        ([LEAF] * (MOST_BRANCHES + 1), "at most"),
+    ],
+)
+def test_no_tree_is_taken_that_is_none(tree: list[dict[str, Any]], why: str) -> None:
+    question = half_empty(0)
+    with pytest.raises(CertificateError, match=why):
+        bound_of_branches(question, {**priced(question, {}, []), "branches": tree}, ints(MOST), 10**9)
+
+
+def resealed(document: Document) -> Document:
+    certificate = document["certificate"]
+    certificate["sha256"] = digest_of_witness(certificate)
+    document["sha256"] = digest_of(document)
+    return document
+
+
+@pytest.fixture(scope="module")
+def parted_plan() -> tuple[Document, Catalog]:
+    """Three fleets on nodes of which some stand half empty."""
+    scenario, known = world(10)
+    document = api.solve(scenario, known).document
+    assert document["certificate"] is not None
+    assert len(document["certificate"]["branches"]) > 2
+    return document, known  # type: ignore[return-value]
+
+
+def test_a_plan_that_rests_on_branches_is_proven(parted_plan: tuple[Document, Catalog]) -> None:
+    document, known = parted_plan
+    assert document["certificate"]["gap"] == 0
+    assert errors(document, known) == []
+
+
+def without(document: Document) -> None:
+    del document["certificate"]["branches"]
+
+
+def one_side_only(document: Document) -> None:
+    document["certificate"]["branches"] = document["certificate"]["branches"][:2]
+
+
+def free(document: Document) -> None:
+    for branch in document["certificate"]["branches"]:
+        branch.get("rows", []).clear()
+
+
+def elsewhere(document: Document) -> None:
+    first = document["certificate"]["branches"][0]
+    first.clear()
+    first.update({"kind": "units", "number": 0, "most": 10**6})
+
+
+@pytest.mark.parametrize("forge", [without, one_side_only, free, elsewhere])
+def test_a_forged_tree_is_found(parted_plan: tuple[Document, Catalog], forge: Any) -> None:
+    document, known = parted_plan
+    forged = copy.deepcopy(document)
+    forge(forged)
+    assert any("certificate" in str(error) for error in errors(resealed(forged), known))
