@@ -10,10 +10,12 @@ import numpy as np
 
 from planner.candidates.calendar import CONTRACT
 from planner.candidates.limits import ColumnFacts, Window, concurrent_sets, peak_limits, whole_plan_rows
+from planner.candidates.offers import owned_key
 from planner.candidates.program import Row
 from planner.candidates.shared_nodes import DEVICES_OF
 from planner.candidates.training_table import TrainingTable
 from planner.estimate.market import CAP, OWN_CONTRACT
+from planner.plan.rows.calendar import owned_periods
 
 if TYPE_CHECKING:
     from planner.candidates.search import Candidates
@@ -134,11 +136,21 @@ def _stated(candidates: Candidates) -> Iterator[tuple[str, str, int]]:
     """Limits of the scenario that may have no row: nothing listed takes from them."""
     for row in whole_plan_rows(candidates.scenario, ()):
         yield row.name, row.label, row.bound
-    moments = _moments(candidates) if candidates.calendar is None else 1
+    moments, absent = _moments(candidates) if candidates.calendar is None else 1, _never_there(candidates)
     for number in range(moments):
         suffix = f"@{number}" if moments > 1 else ""
         for name, label, bound, _ in peak_limits(candidates.scenario):
-            yield name + suffix, label, bound
+            yield name + suffix, label, 0 if name in absent else bound
+
+
+def _never_there(candidates: Candidates) -> set[str]:
+    """Limits of owned machines that are there for no whole period of the calendar."""
+    calendar, scenario = candidates.calendar, candidates.scenario
+    edges = calendar.edges_s().tolist() if calendar is not None else []
+    return {
+        owned_key(index) for index, owned in enumerate(scenario.hardware.owned)
+        if edges and not any(owned_periods(scenario, owned, edges))
+    }  # fmt: skip
 
 
 def _moments(candidates: Candidates) -> int:
