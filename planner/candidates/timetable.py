@@ -92,7 +92,7 @@ def _starts(ways: Ways, grid: Grid, pool: IntArray) -> Starts:
         end_s, hold = job.start_s + ways.latest_s.get(job.name, job.deadline_s), ways.hold_s[part]
         first[part] = grid.first(job.start_s)
         if job.schedule == "elastic":
-            elastic[part], stop[part] = True, grid.whole_before(end_s)
+            elastic[part], stop[part] = True, grid.stop_running(hold, ways.restart_s[part], end_s)
             span[part] = grid.running_periods(hold, ways.restart_s[part])
             last[part] = np.where(first[part] + span[part] <= stop[part], first[part], first[part] - 1)
         else:

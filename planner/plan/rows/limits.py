@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.calendar import CONTRACT
+from planner.candidates.calendar import CONTRACT, RUN
 from planner.candidates.limits import ColumnFacts, Window, concurrent_sets, peak_limits, whole_plan_rows
 from planner.candidates.offers import owned_key
 from planner.candidates.program import Row
@@ -110,6 +110,9 @@ def _nodes_that_take(candidates: Candidates, row: Row, place: int) -> int:
     """Shapes of a column of a row; of a switch those of the part that takes most of it, where one alone does."""
     column = int(row.columns[place])
     nodes = int(candidates.program.nodes[column])
+    bought = candidates.calendar.purchases[column] if candidates.calendar is not None else None
+    if bought is not None and bought.kind == RUN:  # a period in which a job that may pause runs
+        return int(candidates.tables[bought.workload].nodes[bought.row])
     task = next((one for one in candidates.program.tasks if one.first <= column < one.stop), None)
     table = candidates.tables.get(task.name) if task is not None else None
     switch = table.switches.get(int(candidates.rows[column])) if isinstance(table, TrainingTable) else None
