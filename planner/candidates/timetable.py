@@ -138,7 +138,8 @@ def _worth_a_start(ways: Ways, starts: Starts, able: IntArray, pool: IntArray, s
     Those on what is owned stay beside cheaper rented ones: whoever names them asks what they would cost.
     """
     everyone = np.arange(ways.program.column_count)
-    late = grid_of(ways.scenario).periods - starts.last
+    # of what may pause some ways may still end in a period that the deadline cuts
+    late = grid_of(ways.scenario).periods - np.where(starts.elastic, starts.stop, starts.last)
     sizes = [("span", starts.span), ("late", late)]
     sizes += [(str(number), np.where(pool == number, ways.program.nodes, 0)) for number in range(len(ways.pools))]
     if ways.latest_s:  # deadlines will be moved: to the second
