@@ -78,6 +78,18 @@ class Grid:
         whole = np.ceil(np.where(useful > 0, count, np.inf) - _SHORT)
         return np.asarray(np.clip(whole, 1, self.periods + 1), dtype=np.int64)
 
+    def stop_running(self, length_s: Any, restart_s: Any, end_s: float) -> NDArray[np.int64]:
+        """The period before which work that may pause has to be done by a time.
+
+        Periods of full length before it, and one more that is cut short where the part of the work that its last
+        running period holds fits: what runs there has run in whole periods before.
+        """
+        length, restart = np.asarray(length_s, dtype=np.float64), np.asarray(restart_s, dtype=np.float64)
+        whole, end = self.whole_before(end_s), min(end_s, self.horizon_s)
+        done = (self.running_periods(length, restart) - 1) * (self.period_s - restart)
+        until = self.start_s(whole) + restart + length - done
+        return np.where((whole < self.periods) & (until <= end + _SHORT * self.period_s), whole + 1, whole)
+
 
 def grid_of(scenario: Scenario) -> Grid:
     """The periods of a scenario; one, the horizon, where it names none."""

@@ -174,10 +174,12 @@ def bought_of(
         name = f"copy:{copy.wanted.name}:{provider}/{region}"
         bought.add(purchase, 0, grid.periods, name=name, provider=provider, most=1, copy=index)
     bought.close(COPIES)
+    latest_s = {job.name: job.start_s + job.deadline_s for job in scenario.training}
     for task, whole in zip(slots.tasks, ways.tasks):
         for slot in range(task.first, task.stop):
             if slots.elastic[slot]:
-                _runs(bought, grid, slots, slot, task, int(slots.way[slot]) - whole.first, facts)
+                row = int(slots.way[slot]) - whole.first
+                _runs(bought, grid, slots, slot, task, row, facts, latest_s[task.name])
         bought.close(RUNS + task.name)
     return bought
 
@@ -226,8 +228,9 @@ def _contract(supply: Supply) -> Purchase:
 
 
 def _runs(
-    bought: Bought, grid: Grid, slots: Slots, slot: int, task: Task, row: int, facts: Sequence[ColumnFacts]
-) -> None:
+    bought: Bought, grid: Grid, slots: Slots, slot: int, task: Task, row: int, facts: Sequence[ColumnFacts],
+    latest_s: float,
+) -> None:  # fmt: skip
     """The periods in which a plan of an elastic job may run; `row` is that of the plan in the job's table.
 
     A later period puts the job off by more than its distance, a little: the last one is when the job ends.
@@ -240,4 +243,10 @@ def _runs(
         later = (period - first) * (1 + LAST * (period - first) / grid.periods)
         bought.add(purchase, period, period + 1, name=offer.id, provider=offer.provider, most=task.count, slot=slot,
                    delay_ms=round(1e3 * grid.period_s * later / span),
-                   finish_s=float(grid.start_s(period + 1)))  # fmt: skip
+                   finish_s=_ends(grid, period, latest_s))  # fmt: skip
+
+
+def _ends(grid: Grid, period: int, latest_s: float) -> float:
+    """When a running period ends, with the deadline where that cuts it.  [s]"""
+    end_s = float(grid.start_s(period + 1))
+    return min(end_s, latest_s) if float(grid.start_s(period)) < latest_s else end_s

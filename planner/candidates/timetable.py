@@ -92,7 +92,7 @@ def _starts(ways: Ways, grid: Grid, pool: IntArray) -> Starts:
         end_s, hold = job.start_s + ways.latest_s.get(job.name, job.deadline_s), ways.hold_s[part]
         first[part] = grid.first(job.start_s)
         if job.schedule == "elastic":
-            elastic[part], stop[part] = True, grid.whole_before(end_s)
+            elastic[part], stop[part] = True, grid.stop_running(hold, ways.restart_s[part], end_s)
             span[part] = grid.running_periods(hold, ways.restart_s[part])
             last[part] = np.where(first[part] + span[part] <= stop[part], first[part], first[part] - 1)
         else:
@@ -138,7 +138,8 @@ def _worth_a_start(ways: Ways, starts: Starts, able: IntArray, pool: IntArray, s
     Those on what is owned stay beside cheaper rented ones: whoever names them asks what they would cost.
     """
     everyone = np.arange(ways.program.column_count)
-    late = grid_of(ways.scenario).periods - starts.last
+    # of what may pause some ways may still end in a period that the deadline cuts
+    late = grid_of(ways.scenario).periods - np.where(starts.elastic, starts.stop, starts.last)
     sizes = [("span", starts.span), ("late", late)]
     sizes += [(str(number), np.where(pool == number, ways.program.nodes, 0)) for number in range(len(ways.pools))]
     if ways.latest_s:  # deadlines will be moved: to the second

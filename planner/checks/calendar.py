@@ -236,13 +236,14 @@ def _pausing(job: TrainingJob, row: TrainingAllocation, grid: Grid) -> Iterator[
         yield Finding("wrong-start", f"{job.name}: its runs are not periods of the calendar, each once and in order")
         return
     for number, run in zip(known, runs):
-        whole = {"end_hours": grid.edge(number + 1)}
+        latest = (job.start_s + job.deadline_s) / 3600.0  # a period in which it lies is run up to there at most
+        whole = {"end_hours": min(grid.edge(number + 1), latest if grid.edge(number) < latest else math.inf)}
         yield from cell_findings("wrong-start", job.name, run, whole)
         if not 1 <= run["jobs"] <= row["jobs"]:
             yield Finding("wrong-count", f"{job.name}: {run['jobs']} of {row['jobs']} jobs run in period {number}")
     if grid.edge(known[0]) * 3600.0 < job.start_s - _slack_s(grid):
         yield Finding("too-early", f"{job.name}: runs before {job.start_s / 3600:.6g} h")
-    yield from _in_time(job, grid.edge(known[-1] + 1), grid)
+    yield from _in_time(job, runs[-1]["end_hours"], grid)
 
 
 def running_findings(
@@ -261,8 +262,15 @@ def running_findings(
     useful = grid.period_hours - restart_s / 3600.0
     needed = (hours + wait_hours(facts, scenario)) / useful if useful > 0 else math.inf
     ran = sum(run["jobs"] for run in row["runs"])
-    if ran < row["jobs"] * (math.ceil(needed - _SHORT) if math.isfinite(needed) else math.inf):
+    periods = max(math.ceil(needed - _SHORT), 1) if math.isfinite(needed) else math.inf
+    if ran < row["jobs"] * periods:
         yield Finding("wrong-time", f"{job.name}: {ran} periods are run, {row['jobs']} × {needed:.6g} are needed")
+        return
+    last = row["runs"][-1]
+    if last["end_hours"] < last["start_hours"] + grid.period_hours * (1 - _SHORT):  # the last part of the run is there
+        until = last["start_hours"] + (needed - periods + 1) * useful + restart_s / 3600.0
+        if until > last["end_hours"] + 2 * _SHORT * grid.period_hours:
+            yield Finding("late", f"{job.name}: its last part ends at {until:.6g} h, after {last['end_hours']:.6g} h")
 
 
 def training_cost(row: TrainingAllocation, facts: OfferFacts, per_job: int, hours: float) -> int:

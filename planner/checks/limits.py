@@ -149,7 +149,8 @@ def limit_table_findings(document: PlanDocument, scenario: Scenario, catalog: Ca
         if found is None or (which or 0) >= len(found):
             yield Finding("wrong-limit", f"{stated['name']}: the scenario has no such limit, {stated['label']!r}")
             continue
-        limit = found[which] if which is not None else max(found, key=lambda one: one.used)
+        # nothing takes from a limit without a time, so that all times of it are alike but for what is not there yet
+        limit = found[which] if which is not None else max(found, key=lambda one: (one.used, one.bound))
         cells = limit.cells()
         cells |= {"name": stated["name"], "label": stated["label"]}
         slack = limit.slack / limit.divide

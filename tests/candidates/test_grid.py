@@ -49,3 +49,17 @@ def test_what_reaches_the_end_covers_the_last_period() -> None:
 @pytest.mark.parametrize(("off_s", "count"), [(-FAR_S, 3), (0.0, 3), (SLIP_S, 3), (FAR_S, 4)])
 def test_running_periods_pay_their_restart(off_s: float, count: int) -> None:
     assert WEEK.running_periods(3 * (DAY_S - 600.0) + off_s, 600.0) == count
+
+
+@pytest.mark.parametrize(
+    ("end_s", "stop"),
+    [(5 * DAY_S, 5), (4.5 * DAY_S, 5), (4.5 * DAY_S - SLIP_S, 5), (4.5 * DAY_S - FAR_S, 4), (9 * DAY_S, 7)],
+)
+def test_a_period_that_the_deadline_cuts_may_be_the_last_of_what_pauses(end_s: float, stop: int) -> None:
+    """Two whole days and half of a third, restarts included."""
+    assert WEEK.stop_running(2 * (DAY_S - 600.0) + 0.5 * DAY_S - 600.0, 600.0, end_s) == stop
+
+
+def test_what_never_ends_runs_in_whole_periods_at_most() -> None:
+    assert WEEK.stop_running(math.inf, 600.0, 4.5 * DAY_S) == 4
+    assert WEEK.stop_running(DAY_S, 2 * DAY_S, 4.5 * DAY_S) == 4

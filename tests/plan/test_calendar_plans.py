@@ -653,3 +653,41 @@ def test_no_more_is_bought_than_is_sold(everything: Document) -> None:
     for forged, words in ((more, "are bought"), (twice, "are held in period")):
         told = [problem.message for problem in api.verify(sealed(forged), limited)]
         assert any("is sold up to" in message and words in message for message in told)
+
+
+@pytest.mark.parametrize(("deadline", "hours"), [("30 h", 30.0), ("36 h", 36.0), ("47 h", 47.0), ("60 h", 48.0)])
+@pytest.mark.parametrize("horizon", ["6 days", "60 h"])
+def test_a_job_that_may_pause_is_planned_where_one_that_may_not_is(deadline: str, hours: float, horizon: str) -> None:
+    """30 hours of work: its second day is one that the deadline cuts, and the last part of the run is done by then."""
+    asked = job(tokens="18B", deadline=deadline, failures="none", schedule="elastic")
+    document = solved(scenario([asked], periods="1 day", horizon=horizon), catalog())
+    (row,) = document["workloads"][0]["allocations"]
+    assert (row["cost_microusd"], row["finish_hours"], len(row["runs"])) == (30_000_000, hours, 2)
+    assert references(document, catalog()) == set()
+
+
+@pytest.mark.parametrize(("deadline", "status"), [("31.5 h", "infeasible"), ("33 h", "optimal")])
+def test_no_part_of_a_job_that_may_pause_is_cut_off_by_its_deadline(deadline: str, status: str) -> None:
+    """A little more than 30 hours on the one machine, and an hour before each of the two parts."""
+    failures = {"mtbf_per_device": "800000 h", "restart": "1 h", "stragglers": 0}
+    asked = job(tokens="18B", deadline=deadline, failures=failures, schedule="elastic")
+    plan = scenario([asked], periods="1 day", horizon="6 days", limits={"max_devices": 1})
+    assert api.solve(plan, catalog()).status == status
+
+
+def test_what_is_left_of_a_limit_is_counted_by_the_shapes_of_a_job_that_may_pause() -> None:
+    """Three shapes of two devices, with room for just one more under the limit of eight."""
+    there = catalog([device()], [shape("north/two", devices=2)], [offer("north/two")])
+    asked = job(tokens="72B", deadline="2 days", failures="none", schedule="elastic", layout={"dp": 6})
+    plan = scenario([asked], periods="1 day", horizon="6 days", limits={"max_devices": 8})
+    (limit,) = solved(plan, there)["limits"]
+    assert (limit["used"], limit["bound"], limit["binding"]) == (6, 8, False)
+
+
+def test_the_soonest_end_of_a_job_that_may_pause_is_no_later_than_its_deadline() -> None:
+    """The certificate of a plan that minimises time is about the same end as its rows."""
+    asked = job(tokens="18B", deadline="36 h", failures="none", schedule="elastic")
+    plan = scenario([asked], periods="1 day", horizon="6 days", objective=["time", "cost"], limits={"max_devices": 1})
+    document = solved(plan, catalog())
+    assert document["workloads"][0]["allocations"][0]["finish_hours"] == 36
+    assert references(document, catalog()) == set()

@@ -69,13 +69,30 @@ def test_a_job_is_done_by_its_deadline_with_its_margin(held: float, found: int) 
     assert started(DAY, held) == ["late"] * found
 
 
+def running(day: int, hours: float = DAY) -> dict[str, Any]:
+    return {"jobs": 1, "start_hours": day * DAY, "end_hours": day * DAY + hours}
+
+
 @pytest.mark.parametrize(("ran", "found"), [(4, 1), (5, 0), (6, 0)])
 @pytest.mark.parametrize("hours", [4.5 * 23, 5 * 23.0, 5 * 23 + 1e-9])
 def test_a_job_that_pauses_runs_as_long_as_it_takes(hours: float, ran: int, found: int) -> None:
     """An hour of each running day goes into its restart."""
     plan = week(job(schedule="elastic", deadline="7 days"))
-    row = {"runs": [{"jobs": 1}] * ran, "jobs": 1}
+    row = {"runs": [running(day) for day in range(ran)], "jobs": 1}
     assert told(calendar.running_findings(plan.training[0], row, FACTS, plan, hours, 3600.0)) == ["wrong-time"] * found
+
+
+@pytest.mark.parametrize(("hours", "found"), [(6.0, 0), (5.0, 0), (5.0 - SLIP, 0), (5.0 - FAR, 1)])
+def test_the_last_part_of_a_job_that_pauses_is_done_where_its_deadline_cuts_a_period(hours: float, found: int) -> None:
+    """Two days of 23 hours, and after a restart of one hour the last four."""
+    plan = week(job(schedule="elastic", deadline=f"{4 * DAY + hours:.12f} h"))
+    row = {"runs": [running(0), running(2), running(4, hours)], "jobs": 1}
+    findings = calendar.running_findings(plan.training[0], row, FACTS, plan, 50.0, 3600.0)
+    assert told(findings) == ["late"] * found
+    cells = {**row, "start_hours": 0.0, "end_hours": 4 * DAY + hours}
+    assert told(calendar._pausing(plan.training[0], cells, GRID)) == []
+    whole = {**row, "runs": [running(0), running(2), running(4)], "start_hours": 0.0, "end_hours": 5 * DAY}
+    assert told(calendar._pausing(plan.training[0], whole, GRID)) == ["wrong-start", "late"]
 
 
 def test_restarts_that_take_the_whole_period_leave_nothing() -> None:

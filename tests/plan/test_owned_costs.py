@@ -279,3 +279,23 @@ def test_a_limit_of_power_says_where_it_counts_accelerators_alone(keys: dict[str
         asked = scenario([job()], hardware={"owned": [{"shape": "north/one", "count": 1, **keys}]}, limits=limits)
         warnings = solved(asked, known)["warnings"]
         assert sum("is that of accelerators as they are rated" in one for one in warnings) == said
+
+
+@pytest.mark.parametrize(
+    ("window", "bound"),
+    [
+        ({"from": "2026-12-03"}, 2),
+        ({"until": "2026-12-03"}, 2),
+        ({"from": "2027-12-03"}, 0),
+        ({"until": "2026-11-03"}, 0),
+    ],
+)
+def test_machines_that_come_or_go_and_no_workload_may_use(window: dict[str, str], bound: int) -> None:
+    """The carbon of their grid is unknown, so that no way on them is listed; their limit stands in the plan still."""
+    known = catalog([device()], [shape("north/one")], [offer("north/one")], grids={("north", "r1"): (400.0, 1.0)})
+    asked = scenario(
+        [job()], objective="carbon", begin="2026-12-01", horizon="10 days", periods="1 day",
+        hardware={"owned": [{"shape": "north/one", "count": 2, "price": "$1/h", **window}]},
+    )  # fmt: skip
+    (limit,) = solved(asked, known)["limits"]
+    assert (limit["name"], limit["bound"], limit["used"]) == ("hardware.owned[0]", bound, 0)

@@ -116,7 +116,8 @@ def timing_of(
         first = float(calendar.edges_s()[calendar.start[column]]) / 3600.0 + wait_s(site, candidates.scenario) / 3600.0
         return Timing({**cells, "start_hours": first, "end_hours": first + hours}, cost)
     taken = list(_running(candidates, solution, task.name, int(candidates.rows[column])))
-    runs = [_run(calendar, run, int(solution.units[run])) for run in taken]
+    job = next(one for one in candidates.scenario.training if one.name == task.name)
+    runs = [_run(calendar, run, int(solution.units[run]), job.start_s + job.deadline_s) for run in taken]
     start, end = runs[0]["start_hours"], runs[-1]["end_hours"]
     return Timing({**cells, "start_hours": start, "end_hours": end, "runs": runs}, cost)
 
@@ -155,9 +156,11 @@ def _running(candidates: Candidates, solution: Solution, name: str, row: int) ->
     yield from sorted(mine, key=lambda column: int(calendar.start[column]))
 
 
-def _run(calendar: Calendar, column: int, jobs: int) -> rows.Run:
-    edges = calendar.edges_s()[[calendar.start[column], calendar.stop[column]]] / 3600.0
-    return {"start_hours": float(edges[0]), "end_hours": float(edges[1]), "jobs": jobs}
+def _run(calendar: Calendar, column: int, jobs: int, latest_s: float) -> rows.Run:
+    """A running period; one in which the deadline lies ends there."""
+    begin, end = calendar.edges_s()[[calendar.start[column], calendar.stop[column]]].tolist()
+    end = min(end, latest_s) if begin < latest_s else end
+    return {"start_hours": begin / 3600.0, "end_hours": end / 3600.0, "jobs": jobs}
 
 
 def _taken(calendar: Calendar, solution: Solution, kind: str) -> list[int]:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.calendar import CONTRACT
+from planner.candidates.calendar import CONTRACT, RUN
 from planner.candidates.limits import ColumnFacts, Window, concurrent_sets, peak_limits, whole_plan_rows
+from planner.candidates.offers import owned_key
 from planner.candidates.program import Row
 from planner.candidates.shared_nodes import DEVICES_OF
 from planner.candidates.training_table import TrainingTable
 from planner.estimate.market import CAP, OWN_CONTRACT
+from planner.plan.rows.calendar import owned_periods
 
 if TYPE_CHECKING:
     from planner.candidates.search import Candidates
@@ -108,6 +110,9 @@ def _nodes_that_take(candidates: Candidates, row: Row, place: int) -> int:
     """Shapes of a column of a row; of a switch those of the part that takes most of it, where one alone does."""
     column = int(row.columns[place])
     nodes = int(candidates.program.nodes[column])
+    bought = candidates.calendar.purchases[column] if candidates.calendar is not None else None
+    if bought is not None and bought.kind == RUN:  # a period in which a job that may pause runs
+        return int(candidates.tables[bought.workload].nodes[bought.row])
     task = next((one for one in candidates.program.tasks if one.first <= column < one.stop), None)
     table = candidates.tables.get(task.name) if task is not None else None
     switch = table.switches.get(int(candidates.rows[column])) if isinstance(table, TrainingTable) else None
@@ -134,11 +139,21 @@ def _stated(candidates: Candidates) -> Iterator[tuple[str, str, int]]:
     """Limits of the scenario that may have no row: nothing listed takes from them."""
     for row in whole_plan_rows(candidates.scenario, ()):
         yield row.name, row.label, row.bound
-    moments = _moments(candidates) if candidates.calendar is None else 1
+    moments, absent = _moments(candidates) if candidates.calendar is None else 1, _never_there(candidates)
     for number in range(moments):
         suffix = f"@{number}" if moments > 1 else ""
         for name, label, bound, _ in peak_limits(candidates.scenario):
-            yield name + suffix, label, bound
+            yield name + suffix, label, 0 if name in absent else bound
+
+
+def _never_there(candidates: Candidates) -> set[str]:
+    """Limits of owned machines that are there for no whole period of the calendar."""
+    calendar, scenario = candidates.calendar, candidates.scenario
+    edges = calendar.edges_s().tolist() if calendar is not None else []
+    return {
+        owned_key(index) for index, owned in enumerate(scenario.hardware.owned)
+        if edges and not any(owned_periods(scenario, owned, edges))
+    }  # fmt: skip
 
 
 def _moments(candidates: Candidates) -> int:
