@@ -192,6 +192,16 @@ def test_four_workloads_with_warnings_still_fit() -> None:
     )  # nine, and the fleets without a target; three are told
 
 
+def test_advice_of_two_lines_says_what_it_saves() -> None:
+    """Targets held at p50 ended in would …: the amount stands last."""
+    one = (
+        "assistant: targets held at p50 of the errors, as a measurement might allow, would save $120,713 (33 %)",
+        "a",
+    )
+    shown = render_first(plan_named("llama"), "table", advice=[one])
+    assert "would save $120,713 (33 %)" in " ".join(shown.split())
+
+
 def test_warnings_that_are_asked_for_are_those_of_the_first_screen() -> None:
     """--show warnings, where the screen sends for the rest, lacked some: a fleet without a target."""
     document: Any = json.loads(json.dumps(plan_named("llama")))
