@@ -202,6 +202,15 @@ def test_advice_of_two_lines_says_what_it_saves() -> None:
     assert "would save $120,713 (33 %)" in " ".join(shown.split())
 
 
+def test_offers_that_were_never_weighed_are_told_before_all_else() -> None:
+    """Where carbon counted, every newer TPU was left out and the plan cost four times as much: so said the tenth."""
+    document: Any = json.loads(json.dumps(plan_named("llama")))
+    left_out = "where carbon counts, 136 offers of devices whose power is unknown are left out (tpu-v6e)"
+    document["warnings"] = [*(f"pretrain-8b: warning {number}" for number in range(5)), left_out]
+    assert matters(document)[0] == left_out
+    assert f"! {left_out}" in " ".join(render_first(document, "table").split())
+
+
 def test_warnings_that_are_asked_for_are_those_of_the_first_screen() -> None:
     """--show warnings, where the screen sends for the rest, lacked some: a fleet without a target."""
     document: Any = json.loads(json.dumps(plan_named("llama")))
