@@ -92,9 +92,12 @@ def test_what_waits_for_a_period_for_too_long_is_told_so() -> None:
         begin="2027-01-01", horizon="10 weeks", periods="2 weeks",
         hardware={"owned": [{"shape": "north/one", "count": 1, "price": "$0.05/h"}], "providers": ["north"]},
     )  # fmt: skip
-    text = line_of(api.solve(asked, own).document, "hardware.owned[0]")["text"]
+    document = api.solve(asked, own).document
+    text = line_of(document, "hardware.owned[0]")["text"]
     assert "late from every period that it can start in: shorter ones (periods) begin nearer its start" in text
+    assert any(one.startswith("d: it waits 11 days of its 20 days until a period") for one in document["warnings"])
     sooner = api.solve(asked.with_({"periods": "3 days"}), own).document
+    assert not any("it waits" in one for one in sooner["warnings"])
     assert line_of(sooner, "hardware.owned[0]")["text"] == "used for d"
 
 
