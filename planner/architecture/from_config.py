@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -128,7 +129,7 @@ def family_of(config: Config) -> Family:
     what = f"'{model_type[:60]}' is not known" if model_type else "'model_type' is missing"
     if is_encoder(model_type):
         what = f"'{model_type}' is or has an encoder, and decoders alone are planned"
-        hint = "plan read config.json counts its parameters"
+        hint = f"plan read {shlex.quote(config.file)} counts its parameters"
     config.problems.clear()
     config.fail("unknown-architecture", what, "model_type" if model_type else "", hint)
     config.check()

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from planner.architecture.load import ModelCard, config_card, preset_card
@@ -51,6 +52,8 @@ from planner.plan.parts import rows_of, workloads_asked
 from planner.plan.proof import is_proven
 from planner.plan.references import load_model
 from planner.report.escape import file_stem
+from planner.scenario.fields import FIELD
+from planner.scenario.money_fields import rates_of
 from planner.scenario.schema import ModelRef, ServingFleet, TrainingJob
 from planner.scenario.shipped import folder_of
 
@@ -339,7 +342,11 @@ def _asked(document: PlanDocument, kind: str, name: str) -> TrainingJob | Servin
         raise InputError.of("bad-plan", f"the scenario in the plan has no {kind} named '{name}'")
     folder = folder_of(document["scenario_file"] or "")
     try:
-        return _FRAMES[kind].model_validate(found, context={"folder": folder, "currency": "USD"})
+        rates = rates_of(document["scenario"].get("currency", "USD"))  # else no amount in euros could be read
+        return _FRAMES[kind].model_validate(found, context={"folder": folder, "rates": rates})
+    except PydanticCustomError as error:
+        told = error.message().replace(FIELD, "currency")
+        raise InputError.of("bad-plan", f"the scenario in the plan is wrong: {told}") from None
     except ValidationError as error:
         wrong = [(".".join(map(str, one["loc"])), one["msg"]) for one in error.errors(include_url=False)][:3]
         told = "; ".join(f"{key}: {message}" for key, message in wrong)

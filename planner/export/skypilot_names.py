@@ -87,6 +87,9 @@ OTHER_NAMES = {
 }
 
 
+_ANYWHERE = "any"  # region of the catalog's offers that name none; SkyPilot has no region of that name
+
+
 def cloud(machine: Machine) -> str | None:
     """SkyPilot's name of the provider; None where it cannot rent there, or nothing is rented."""
     return None if machine.price_model == OWNED else CLOUDS.get(machine.provider)
@@ -111,8 +114,8 @@ def fast_network(machine: Machine) -> bool:
 
 def infra(machine: Machine) -> str | None:
     """Where SkyPilot is to rent, "gcp/us-central1/us-central1-a"; None where it cannot."""
-    name = cloud(machine)
-    parts = [machine.region, machine.zone] if machine.provider in ZONED else [machine.region]
+    name, region = cloud(machine), "" if machine.region == _ANYWHERE else machine.region
+    parts = [region, machine.zone] if machine.provider in ZONED else [region]
     while parts and not parts[-1]:
         parts.pop()
     if name is None or any("/" in part or not part for part in parts):

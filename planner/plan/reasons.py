@@ -11,6 +11,7 @@ import numpy as np
 from planner.candidates.blended import endless
 from planner.candidates.calendar import RESERVED
 from planner.candidates.counts import single_device
+from planner.candidates.holding import hold_times
 from planner.candidates.offers import Numbered, Site
 from planner.candidates.program import Task
 from planner.candidates.search import Candidates
@@ -26,6 +27,7 @@ from planner.plan.rows.limits import binds, limit_rows
 from planner.plan.rows.parted import mixed_reasons, switched_reasons
 from planner.plan.rows.pools import on_demand_price
 from planner.plan.rows.row_cells import split_document, usd
+from planner.scenario.periods import first_period
 from planner.units import counted, format_duration, format_money, format_number, format_percent, format_percentile
 
 if TYPE_CHECKING:
@@ -522,6 +524,18 @@ def left_out_by(candidates: Candidates, task: Task, row: int, chosen: Sequence[A
         limits.append(f"max_spot_share ({format_percent(mine.max_spot_share or 0.0)})")
     if limits:
         return f"{' and '.join(limits)} leave{'' if len(limits) > 1 else 's'} it out"
+    if _waits_too_long(candidates, task, row):
+        return "it would be late from every period that it can start in: shorter ones (periods) begin nearer its start"
     if len(candidates.tables) > 1:
         return "limits that workloads share, or their mix, leave it out"
     return "a plainer layout, or a search that was cut, leaves it out"
+
+
+def _waits_too_long(candidates: Candidates, task: Task, row: int) -> bool:
+    """Whether a way keeps the deadline from the start of its job, and not from the first period after that."""
+    question, table, calendar = candidates.questions[task.name], candidates.tables[task.name], candidates.whole_calendar
+    if calendar is None or not (isinstance(table, TrainingTable) and isinstance(question, TrainingQuestion)):
+        return False
+    hold_s = float(hold_times(candidates.scenario, {task.name: question}, {task.name: table})["hold_s"][row])
+    waits_s = first_period(question.job.start_s, calendar.period_s) * calendar.period_s - question.job.start_s
+    return hold_s <= question.job.deadline_s < waits_s + hold_s

@@ -148,6 +148,24 @@ def _shape_of(catalog: Catalog, node: Node, device: str) -> Shape | None:
     return min(named or onprem or wanted, key=lambda shape: (len(shape.id), shape.id), default=None)
 
 
+def machines_of(name: str, devices: int) -> tuple[str, int] | None:
+    """Shape and count of the machines that hold so many devices in all; of a device's name the plainest full boxes.
+
+    None where the catalog has no machine of that name, or none of which a whole number holds them.
+    """
+    catalog = load_catalog()
+    named = catalog.shapes.get(name) or catalog.shapes.get(f"onprem/{name}")
+    shapes = [named] if named else [one for one in catalog.shapes.values() if one.name.lower() == name.lower()]
+    if not shapes:
+        device = device_of(name)
+        shapes = [one for one in catalog.shapes.values() if one.device == device and one.compute_share == 1.0]
+    whole = [shape for shape in shapes if devices % shape.devices == 0]
+    plainest = min(whole, key=lambda one: (one.kind != "onprem", -one.devices, len(one.id), one.id), default=None)
+    if plainest is None:
+        return None
+    return name if named else plainest.id, devices // plainest.devices
+
+
 def _nearest(catalog: Catalog, node: Node, device: str) -> str:
     """What of the catalog is nearest to a machine that is not in it."""
     if device:

@@ -22,7 +22,7 @@ _LATENCIES = {
     "tpot": re.compile(r"\btpot|time per output token|latency ms per token"),
     "itl": re.compile(r"\bitl\b|inter token latency|intertokenlatency"),
     "e2e": re.compile(
-        r"e2el|e2e latency|request latency|end to end latency|end2end latency|^response time\b"
+        r"e2el|\be2e\b(?!.*\btok)|request latency|end to end latency|end2end latency|^response time\b"
         r"|^average latency( m?s)?$"
     ),
 }
@@ -42,21 +42,24 @@ _MEANS: Mapping[str, tuple[str, ...]] = {
         "throughputtokenspersec", "tokenspersec", "outputtokenssec", "resultsmeanoutputthroughputtokenpers",
         "throughputtokenpers", "outputtokenthroughputavgtokenssec", "outputtps", "systemoutputthroughputtoks",
         "throughputaveragetokenss", "predictedpersecond", "outputtokpersec",
+        "outputthroughputtokpersec", "outputthroughputtokenspersec", "throughputtokpersec", "tokpersec", "outputtoks",
     ),
     "total_tokens_per_s": (
         "totaltokenthroughput", "totalthroughput", "totaltokenspersec", "totaltokenthroughputtoks",
         "totaltokenthroughputtokenssec", "throughputtokenspersectotal", "tokenspersecond",
         "totaltokenthroughputavgtokenssec", "systemtotalthroughputtoks", "totaltokpersec",
+        "totalthroughputtokpersec", "totalthroughputtokenspersec", "totaltps",
     ),
     "requests_per_s": (
         "requestthroughput", "requestspersecond", "requestspersec", "requestthroughputreqs", "requestthroughputreqsec",
         "achievedqps", "requestthroughputavgrequestssec", "throughputrequestspersec", "qps", "averageqps", "reqpersec",
+        "throughputreqpersec",
     ),
     "concurrency": (
         "maxconcurrency", "numconcurrentrequests", "clientconcurrency", "concurrency", "maxrequestconcurrency",
         "batchsize", "concurrentrequests", "requestconcurrency", "numusers",
         "maximumrequestconcurrency", "maxreqeuestconcurrency", "conc", "numberofconcurrency",
-        "avgnumconcurrentrequests", "numberofconcurrentrequests",
+        "avgnumconcurrentrequests", "numberofconcurrentrequests", "numconcurrency", "concurrentusers",
     ),
     "request_rate": ("requestrate", "requestedrate", "targetqps", "trafficrequestrate", "offeredrate",
                      "requestrateconfiguredrps"),
@@ -77,7 +80,7 @@ _MEANS: Mapping[str, tuple[str, ...]] = {
     "model": ("modelid", "modelpath", "model", "modelname", "hfmodel", "modeltype"),
     "accelerator": ("accelerator", "gputype", "gpuname", "gpumodelname", "hardware", "gpu", "chipname", "device", "hw"),
     "n_accel": ("numgpus", "numofhardware", "gpucount", "ngpus", "chipcount", "devices", "numdevices", "numhardware",
-                "worldsize"),
+                "numgpu", "worldsize"),
     "tp": ("tpsize", "tensorparallelsize", "tp"),
     "pp": ("ppsize", "pipelineparallelsize", "pp"),
     "dp": ("dpsize", "dataparallelsize"),

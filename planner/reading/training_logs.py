@@ -15,12 +15,14 @@ import numpy as np
 from planner.reading.benchmarks import stem_of
 from planner.reading.columns import DecimalSign, epoch_unit_s, iso_seconds, number_in, plain, signs_of
 from planner.reading.event_files import looks_like_events, scalars_of
+from planner.reading.inventory import machines_of
 from planner.reading.jsonlines import document_of, head_keys
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, Piece, Reading, fit
 from planner.reading.measured_points import number_of
 from planner.reading.request_log import name_of
 from planner.reading.requests import header_of
 from planner.reading.source import Source, refused
+from planner.reading.tables import printable
 from planner.reading.training_lines import MARKS, Steps, breaks_off, plain_text, says_something, take_line
 
 
@@ -147,6 +149,8 @@ def _follow(reading: Reading, steps: Steps, asked: Asked, source: Source) -> Rea
         reading.show("steps in all", steps.of)
     if steps.batch:
         reading.show("global batch", steps.batch, "sequences")
+    if steps.devices:
+        reading.show("devices", steps.devices)
     if steps.tflops:
         reading.show("useful operations, median", float(np.median(steps.tflops)), "TFLOP/s of a device")
     if steps.tokens_per_s:
@@ -179,10 +183,18 @@ def _job(reading: Reading, asked: Asked, source: Source, *, step_time_s: float, 
         job["tokens"] = f"{tokens * steps.of / 1e6:.6f}".rstrip("0").rstrip(".") + "M"
         if 0 < steps.last < steps.of:
             job["progress"] = f"{tokens * steps.last / 1e6:.6f}".rstrip("0").rstrip(".") + "M"
-    if asked.accelerator and asked.devices:
-        job["step_time"] = {"measured": f"{step_time_s:.6g} s", "shape": asked.accelerator, "count": asked.devices}
+    devices = steps.devices or asked.devices  # what a run says of itself is surer than what is remembered of it
+    machines = machines_of(asked.accelerator, devices) if asked.accelerator and devices else None
+    if machines:
+        job["step_time"] = {"measured": f"{step_time_s:.6g} s", "shape": machines[0], "count": machines[1]}
+        if asked.devices not in (0, devices, machines[1]):
+            reading.note(f"its log says {devices} devices: --devices {asked.devices} is not taken")
+    elif asked.accelerator and devices:
+        reading.note(f"{devices} devices are no whole number of machines '{printable(asked.accelerator)}' of the "
+                     "catalog: no step_time is written")  # fmt: skip
     else:
-        missing.append("--accelerator SHAPE --devices COUNT (where the step time was measured)")
+        wanted = [*([] if asked.accelerator else ["--accelerator SHAPE"]), *([] if devices else ["--devices COUNT"])]
+        missing.append(f"{' '.join(wanted)} (all that the step time was measured on)")
     if missing:
         reading.note(f"for a job in a scenario, add {' and '.join(missing)}")
     if asked.model or "step_time" in job or "tokens" in job:

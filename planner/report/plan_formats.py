@@ -71,7 +71,7 @@ def screen_blocks(
     blocks += [
         *_asked_for(document),
         _remarks(document, warnings),
-        advised(advice),
+        advised(advice, most_lines=1 if _crowded(document) else 2),
     ]
     return [*blocks, _last(document, saved, launch)]
 
@@ -176,13 +176,17 @@ def _remarks(document: PlanDocument, most: int) -> Block:
     if len(found) > most:
         more = counted(len(found) - most, "more warning")
         shown.append((f"{more}: --show warnings",))
-    crowded = 2 < len(document["workloads"]) <= _IN_FULL
-    return Said(mark="!", rows=shown, tone="fair", most_lines=1 if crowded else 2)
+    return Said(mark="!", rows=shown, tone="fair", most_lines=1 if _crowded(document) else 2)
 
 
-def advised(advice: Sequence[Advice]) -> Block:
-    """What would save money, with the command that does."""
-    return Said(mark=">", rows=list(advice), tone="good", most_lines=1)
+def _crowded(document: PlanDocument) -> bool:
+    """Whether workloads with lines of their own leave a sentence one line."""
+    return 2 < len(document["workloads"]) <= _IN_FULL
+
+
+def advised(advice: Sequence[Advice], most_lines: int = 2) -> Block:
+    """What would save money, with the command that does; how much stands at a sentence's end."""
+    return Said(mark=">", rows=list(advice), tone="good", most_lines=most_lines)
 
 
 def _enough(facts: Infeasible) -> list[WayOut]:

@@ -17,6 +17,7 @@ from planner.report.alternatives_view import because_lines, elsewhere_lines, oth
 from planner.report.blocks import Advice, Block, Grid, Headline, Items, Lines, Said, columns, is_empty, unfolded
 from planner.report.next_words import next_steps, ways_out
 from planner.report.schedule_view import schedule_blocks
+from planner.report.screen_words import matters
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Infeasible
@@ -118,6 +119,8 @@ def some_sections(document: PlanDocument, names: Sequence[str], full: bool = Fal
     """
     found: list[Block] = [Lines(lines=(plan_title(document),), strong_first=True)]
     sections = section_blocks(document, full)
+    # as many as the first screen, which sends here for the rest; in a whole plan some stand in other sections
+    sections["warnings"] = [Items(title="Warnings", items=tuple(matters(document)), tone="fair")]
     for name in names:
         blocks = [unfolded(block) for block in sections[name] if not is_empty(block)]
         found += blocks or [Lines(lines=(f" {name}: this plan has none",))]

@@ -431,8 +431,11 @@ def _latency(workload: ServingWorkload) -> str:
     return " · ".join(parts)
 
 
+_UNWEIGHED = re.compile(r"where (power|carbon|power or carbon) counts, ")  # offers: the answer may be times as dear
+
+
 def matters(document: PlanDocument) -> list[str]:
-    """Warnings: what is owned and idle, then of workloads; a fleet without any target is one, too.
+    """Warnings: offers never weighed, what is owned and idle, then of workloads; a fleet without a target is one, too.
 
     Of a group that is used in part the rest is told; last where nothing is rented beside it.
     """
@@ -451,9 +454,10 @@ def matters(document: PlanDocument) -> list[str]:
         for workload in document["workloads"]
         if workload["kind"] == "serving" and workload["allocations"] and not workload["demand"]["targets_s"]
     ]
+    unweighed = [text for text in found if _UNWEIGHED.match(text)]
     told = [text for text in found if text.startswith(names)]
-    rest = [text for text in found if text not in told]
-    return [*idle, *_one_kind(document), *told, *_together(without), *rest, *spare]
+    rest = [text for text in found if text not in told and text not in unweighed]
+    return [*unweighed, *idle, *_one_kind(document), *told, *_together(without), *rest, *spare]
 
 
 def _one_kind(document: PlanDocument) -> list[str]:

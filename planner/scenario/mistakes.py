@@ -267,7 +267,7 @@ def _unknown_field(path: Steps, document: Document) -> Mistake:
         )
     elif instead:
         hint = instead[0]
-    elif inside := _inside(key, value, model, known):
+    elif f"{key}s" not in known and (inside := _inside(key, value, model, known)):  # region beside regions is a slip
         hint = inside
     elif near:
         hint = f"did you mean '{near[0]}'?{_SAYS.get(near[0], '') if near[0] in called else ''}"

@@ -321,5 +321,5 @@ def test_what_of_an_encoder_is_not_known_is_refused(data: dict[str, Any], said: 
 def test_an_encoder_that_is_to_be_planned_is_told_as_one() -> None:
     """`plan read` counts BERT, and a scenario said that it is not known."""
     with pytest.raises(InputError, match="'bert' is or has an encoder, and decoders alone are planned") as error:
-        build(Config({"model_type": "bert", "hidden_size": 1024}, "config.json", ""), name="bert", source="")
-    assert error.value.problems[0].hint == "plan read config.json counts its parameters"
+        build(Config({"model_type": "bert", "hidden_size": 1024}, "my models/config.json", ""), name="bert", source="")
+    assert error.value.problems[0].hint == "plan read 'my models/config.json' counts its parameters"

@@ -15,9 +15,15 @@ from planner import api
 from planner.api import advising
 from planner.report.alternatives_view import because_lines
 from planner.report.certainty_words import known_from
-from planner.report.plan_formats import MOST_LINES, MOST_LINES_INFEASIBLE, MOST_LINES_OF_MANY, render_first
+from planner.report.plan_formats import (
+    MOST_LINES,
+    MOST_LINES_INFEASIBLE,
+    MOST_LINES_OF_MANY,
+    render_first,
+    render_sections,
+)
 from planner.report.plan_view import SECTIONS
-from planner.report.screen_words import decided, details, hardware, money_line, sure_line
+from planner.report.screen_words import decided, details, hardware, matters, money_line, sure_line
 from planner.report.serving_words import latency_block, price_lines
 from planner.scenario.load import with_settings
 from planner.units import format_money, parse_money
@@ -184,6 +190,33 @@ def test_four_workloads_with_warnings_still_fit() -> None:
     assert re.search(
         r"(7|8|9) more warnings: --show warnings", text
     )  # nine, and the fleets without a target; three are told
+
+
+def test_advice_of_two_lines_says_what_it_saves() -> None:
+    """Targets held at p50 ended in would …: the amount stands last."""
+    one = (
+        "assistant: targets held at p50 of the errors, as a measurement might allow, would save $120,713 (33 %)",
+        "a",
+    )
+    shown = render_first(plan_named("llama"), "table", advice=[one])
+    assert "would save $120,713 (33 %)" in " ".join(shown.split())
+
+
+def test_offers_that_were_never_weighed_are_told_before_all_else() -> None:
+    """Where carbon counted, every newer TPU was left out and the plan cost four times as much: so said the tenth."""
+    document: Any = json.loads(json.dumps(plan_named("llama")))
+    left_out = "where carbon counts, 136 offers of devices whose power is unknown are left out (tpu-v6e)"
+    document["warnings"] = [*(f"pretrain-8b: warning {number}" for number in range(5)), left_out]
+    assert matters(document)[0] == left_out
+    assert f"! {left_out}" in " ".join(render_first(document, "table").split())
+
+
+def test_warnings_that_are_asked_for_are_those_of_the_first_screen() -> None:
+    """--show warnings, where the screen sends for the rest, lacked some: a fleet without a target."""
+    document: Any = json.loads(json.dumps(plan_named("llama")))
+    shown = " ".join(render_sections(document, ["warnings"], "table").split())
+    assert "assistant has no latency target" in shown
+    assert [one for one in matters(document) if " ".join(one.split()) not in shown.replace(" · ", " ")] == []
 
 
 def test_what_is_asked_for_beside_the_plan_is_not_left_out(run: Run) -> None:

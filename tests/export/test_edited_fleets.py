@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
@@ -41,3 +42,17 @@ def test_edited_fleets_are_input_errors(plans: dict[str, Any], catalog: Catalog,
         return
     for form in FORMS:
         export(form, launches)
+
+
+def test_amounts_in_euros_are_read_by_the_rates_of_the_plan(plans: dict[str, Any], catalog: Catalog) -> None:
+    """A fleet with the price of an API in euros was refused by every format, and a job with one of its data."""
+    document = copy.deepcopy(plans["llama"])
+    document["scenario"]["currency"] = {"EUR": 1.25, "as_of": "2026-11-01"}
+    document["scenario"]["serving"][0]["api_price"] = "€4 /1M output tokens"
+    document["scenario"]["training"][0]["data"] = {"size": "1 TB", "at": "aws/eu-central-1", "egress": "0.08 EUR/GB"}
+    job, fleet = launches_of(document, catalog, command="plan export FORMAT plan.json")
+    assert fleet.fleet.api_price == "$5 /1M output tokens"
+    assert job.job.data.egress_usd_per_gb == pytest.approx(0.1)
+    document["scenario"]["currency"] = {"EUR": 1.25}
+    with pytest.raises(InputError, match="the scenario in the plan is wrong: currency lacks the day of its rates"):
+        launches_of(document, catalog, command="plan export FORMAT plan.json")

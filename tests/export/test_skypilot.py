@@ -207,6 +207,7 @@ def test_what_skypilot_cannot_rent_is_said(launches: Read) -> None:
         ("digitalocean", "tor1", "", "gpu-h100x8-640gb", "h100-sxm-80gb", "do/tor1", "gpu-h100x8-640gb", {"H100": 8}),
         ("lambda", "us-east-1", "", "gpu_8x_a6000", "rtx-a6000", "lambda/us-east-1", "gpu_8x_a6000", {"A6000": 8}),
         ("coreweave", "US-EAST", "", "x", "h100-sxm-80gb", None, None, {"H100": 8}),
+        ("runpod", "any", "", "8x_L4_SECURE", "l4", "runpod", "8x_L4_SECURE", {"L4": 8}),  # no region of RunPod's
         ("aws", "a/b", "", "p5.48xlarge", "h100-sxm-80gb", "aws", "p5.48xlarge", {"H100": 8}),
     ],
 )  # fmt: skip

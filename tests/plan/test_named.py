@@ -84,6 +84,23 @@ def test_what_owned_machines_come_too_late_for_is_no_cheaper_way() -> None:
     assert [(row["provider"], row["count"]) for row in workload["allocations"]] == [("owned", 1)]
 
 
+def test_what_waits_for_a_period_for_too_long_is_told_so() -> None:
+    """Of 20 days, 11 pass until two weeks begin: a "search that was cut" was said to leave the cheap one out."""
+    own = catalog([device()], [shape("north/one"), shape("north/two", devices=2)], [offer("north/two", 3.0)])
+    asked = scenario(
+        [job("d", tokens="200B", start="2027-01-04", deadline="2027-01-24")],
+        begin="2027-01-01", horizon="10 weeks", periods="2 weeks",
+        hardware={"owned": [{"shape": "north/one", "count": 1, "price": "$0.05/h"}], "providers": ["north"]},
+    )  # fmt: skip
+    document = api.solve(asked, own).document
+    text = line_of(document, "hardware.owned[0]")["text"]
+    assert "late from every period that it can start in: shorter ones (periods) begin nearer its start" in text
+    assert any(one.startswith("d: it waits 11 days of its 20 days until a period") for one in document["warnings"])
+    sooner = api.solve(asked.with_({"periods": "3 days"}), own).document
+    assert not any("it waits" in one for one in sooner["warnings"])
+    assert line_of(sooner, "hardware.owned[0]")["text"] == "used for d"
+
+
 def test_owned_machines_that_a_fleet_outlasts_are_told_with_the_way_out() -> None:
     """Four days of ten at 5 cents: the job of a day uses them, the fleet rents at a dollar for all ten."""
     own = catalog([device()], [shape("north/one")], [offer("north/one", 1.0)])

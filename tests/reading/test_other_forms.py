@@ -55,6 +55,17 @@ def test_single_requests_of_aiperf_are_one_point(tmp_path: Path) -> None:
     assert float(row["output_tokens_per_s_total"]) == 2 * 100 / 10
 
 
+def test_columns_with_their_unit_in_brackets_are_read(tmp_path: Path) -> None:
+    """Output_throughput (tok/s) was said to leave open what it is, and E2E p95 (s) to be no latency."""
+    head = "model,concurrency,input_len,output_len,output_throughput (tok/s),Total throughput (tokens/s),E2E p95 (s)"
+    reading = reading_of(tmp_path, f"{head}\nllama-3.1-8b,8,1024,128,812.1,7300,1.5\n")
+    found = {(each.label, each.unit): each.value for each in reading.look}
+    assert found["8 at once: throughput", "output tokens/s"] == 812.1
+    assert found["8 at once: throughput", "tokens/s"] == 7300
+    assert found["8 at once: E2E p95", "ms"] == 1500
+    assert reading.notes == []
+
+
 def test_samples_of_devices_are_shown_and_make_nothing(tmp_path: Path) -> None:
     lines = [json.dumps({"gpu_uuid": f"G{n}", "gpu_model_name": "H100", "telemetry_data": {"gpu_power_usage": 100 * n}})
              for n in (1, 3)]  # fmt: skip

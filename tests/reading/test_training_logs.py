@@ -73,6 +73,33 @@ def test_a_job_under_way_is_written(tmp_path: Path) -> None:
     assert job["step_time"] == {"measured": "2.016 s", "shape": "dgx-h100", "count": 4}
 
 
+@pytest.mark.parametrize(
+    ("accelerator", "devices", "shape", "count"),
+    [
+        pytest.param("dgx-h100", 32, "dgx-h100", 4, id="devices in all, as the option says"),
+        pytest.param("dgx-h100", 0, "dgx-h100", 4, id="as the log says itself"),
+        pytest.param("h100-sxm-80gb", 0, "onprem/dgx-h100", 4, id="a device, of which no scenario has a shape"),
+        pytest.param("p5.48xlarge", 64, "aws/p5.48xlarge", 4, id="the log is surer than memory"),
+    ],
+)
+def test_a_step_time_is_of_machines_that_hold_its_devices(
+    accelerator: str, devices: int, shape: str, count: int, tmp_path: Path
+) -> None:
+    """64 H100 of a run became 64 machines of 8: its rest was planned on an eighth of the speed that it had."""
+    asked = Asked(model="llama-3.1-8b", accelerator=accelerator, devices=devices)
+    reading = told(tmp_path, writers.megatron(), asked)
+    (job,) = reading.pieces[0].fragment["training"]
+    assert figures(reading)["devices"] == 32
+    assert (job["step_time"]["shape"], job["step_time"]["count"]) == (shape, count)
+    assert any("--devices 64 is not taken" in note for note in reading.notes) == (devices == 64)
+
+
+def test_devices_that_fill_no_machines_give_no_step_time(tmp_path: Path) -> None:
+    reading = told(tmp_path, nano(), Asked(model="gpt2", accelerator="dgx-h100", devices=12))
+    assert "step_time" not in reading.pieces[0].fragment["training"][0]
+    assert any("12 devices are no whole number of machines 'dgx-h100'" in note for note in reading.notes)
+
+
 def test_a_run_that_began_again_is_told(tmp_path: Path) -> None:
     text = writers.megatron(20)
     again = [line for line in text.splitlines() if "iteration" in line][9:]

@@ -215,6 +215,13 @@ def test_what_several_fields_have_is_told_of_all() -> None:
     assert [problem.hint for problem in error.value.problems] == ["'max_shapes' is a field of quotas and of contracts"]
 
 
+def test_a_field_in_the_singular_is_told_before_fields_of_others() -> None:
+    """One region of what may be rented was sent to owned machines, quotas, discounts and contracts."""
+    with pytest.raises(InputError) as error:
+        scenario([job()], hardware={"region": "europe-west4"})
+    assert [problem.hint for problem in error.value.problems] == ["did you mean 'regions'?"]
+
+
 def test_a_tab_is_told_to_be_spaces() -> None:
     with pytest.raises(InputError) as error:
         parse_scenario("schema: plan/v1\nname: a\ntraining:\n  - name: b\n\t tokens: 20B\n", file="a.yaml")

@@ -31,7 +31,14 @@ from planner.estimate.serving import TEXTBOOK
 from planner.estimate.software import LIBRARIES, SOFTWARE, asked_on, closest
 from planner.estimate.training import activations_known
 from planner.estimate.training_memory import FRAGMENTATION_SHARE
-from planner.plan.notes.market import bought_facts, bought_warnings, calendar_assumptions, market_warnings, short_terms
+from planner.plan.notes.market import (
+    bought_facts,
+    bought_warnings,
+    calendar_assumptions,
+    market_warnings,
+    short_terms,
+    waiting_jobs,
+)
 from planner.plan.notes.workloads import (
     measured_somewhere,
     published_rates,
@@ -207,7 +214,7 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
     bought
         What is bought ahead, as it stands in the plan.
     """
-    lines = [*short_terms(candidates)]
+    lines = [*short_terms(candidates), *waiting_jobs(candidates)]
     for name, question in candidates.questions.items():
         if isinstance(question, TrainingQuestion) and not activations_known(question.arch):
             lines.append(

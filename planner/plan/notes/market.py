@@ -23,6 +23,7 @@ from planner.catalog.names import device_matches, find_shape, region_matches
 from planner.estimate.market import OWN_CONTRACT, idle_discounts, is_own_contract
 from planner.optimize.class_mixes import able_to_mix
 from planner.scenario.hardware_keys import COMMITMENT_HOURS, ContractModel
+from planner.scenario.periods import TENTH, first_period
 from planner.scenario.schema import HORIZON_S, MAX_PERIODS, Scenario
 from planner.spelling import closest
 from planner.units import counted, format_duration, format_money
@@ -317,6 +318,20 @@ def _beyond_stock(held: dict[tuple[str, str, str], int], catalog: Catalog) -> It
                 f"{devices:,} {device} on demand at {provider} {region} are more than the {stock.devices:,} that one "
                 f"may expect of a {stock.kind} in one region ({stock.provenance.source}): reserve them, take a "
                 "capacity block or a second region, or state what was granted in hardware.quotas"
+            )
+
+
+def waiting_jobs(candidates: Candidates) -> Iterator[str]:
+    """Jobs that lose a tenth of their time until a period begins, where the scenario says how long one is."""
+    scenario = candidates.scenario
+    if candidates.calendar is None or scenario.periods_s is None:
+        return
+    for job in scenario.training:
+        waits_s = first_period(job.start_s, scenario.periods_s) * scenario.periods_s - job.start_s
+        if TENTH * waits_s > job.deadline_s:
+            yield (
+                f"{job.name}: it waits {format_duration(waits_s)} of its {format_duration(job.deadline_s)} until a "
+                f"period of {format_duration(scenario.periods_s)} begins; shorter ones (periods) begin nearer its start"
             )
 
 

@@ -32,7 +32,7 @@ from planner.report.html import cost_figures, page_parts, prediction_figures
 from planner.report.html.page_parts import Part, Section, captioned, render_sheet, rendered, shown, without
 from planner.report.html.prediction_figures import Calendar, band_figure, calendar_figure
 from planner.report.model import ReportDocument, TraceKind, TraceRow
-from planner.report.plan_words import merged, money
+from planner.report.plan_words import money
 from planner.report.reserve_view import reserve_blocks
 from planner.report.schedule_view import schedule_blocks
 
@@ -407,7 +407,7 @@ def render_page(report: ReportDocument) -> Page:
         command=page_parts.command(plan),
         sections=sections,
     )
-    return Page(text=text, sections=len(sections), warnings=len(merged(plan, plan["warnings"])))
+    return Page(text=text, sections=len(sections), warnings=len(said.matters(plan)))
 
 
 def render_reserve_page(document: ReserveDocument) -> str:
