@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 40_000  # of a program that is parted: of more, each side takes seconds
 MOST_ROUNDS, MOST_WEIGHED = 1_500, 20_000_000  # prices tried at all sides together, and steps of the searches for it
 ROUNDS, MOST_AT_ONE = 60, 400  # at one side, where there is what parts it, and where there is not
+LARGE = 10**9  # what is charged for limits that nothing meets, as much as you like
 WHOLE = 1e-6  # parts of a unit below this are rounding
 BOUGHT, USED, RUN, UNEVEN = 3, 2, 1, 0  # what is parted, first to last
 STEPS_OF_WEIGHING = 20_000  # of a search for the least of one fleet, while prices are looked for
@@ -62,17 +63,19 @@ class _Mixture:
     most: FloatArray
 
 
-def parted(whole: Program, priced: Selection, value: int, share: float, over: Callable[[], bool]) -> Selection | None:
-    """A certificate with a tree of branches, whose own prices prove the most without it; None where none is made.
+def parted(
+    whole: Program, priced: Selection, value: int, share: float, over: Callable[[], bool] = lambda: False
+) -> Selection | None:
+    """A certificate with a tree of branches, or at prices of all plans that do without; None where none is made.
 
     Parameters
     ----------
     whole
         Every column.
     priced
-        Prices of limits and of requests.
+        Prices of limits and of requests; of the criterion ``limits`` they are to show that nothing meets them.
     value
-        Of a plan, in the criterion's unit.
+        Of a plan, in the criterion's unit; of limits what shows that there is none.
     share
         Of the value, within which two are equal.
     over
@@ -86,7 +89,7 @@ def parted(whole: Program, priced: Selection, value: int, share: float, over: Ca
     for _ in range(2):  # the second time of fewer columns: at the prices of the first the bound is nearer to the value
         left = left_below(whole, priced, upper, value)
         if left is None or left.bound >= value * STEPS:
-            return None
+            return None if left is None else priced  # prices of all plans do
         search, base = _Search(left, priced, value, share, over), priced
         root = search.root()
         priced = _of_all(whole, priced, dict(zip(search.numbers, root.prices)))
@@ -123,6 +126,7 @@ class _Search:
 
     def __init__(self, left: Left, priced: Selection, value: int, share: float, over: Callable[[], bool]) -> None:
         self.left, self.program, self.value, self.share, self.over = left, left.program, value, share, over
+        self.limits = priced["criterion"] == "limits"
         self.numbers = [number for number, row in enumerate(left.program.rows) if (row.coefficients > 0).any()]
         rows = [left.program.rows[number] for number in self.numbers]
         self.taken = np.zeros((len(rows), left.program.column_count))
@@ -171,6 +175,8 @@ class _Search:
             yield from self.tree(one)
 
     def _done(self, side: _Side) -> bool:
+        if self.limits:
+            return side.bound >= self.value * STEPS
         return reaches(self.value, -(-side.bound // STEPS), self.share)
 
     def _priced(self, side: _Side) -> _Side:
@@ -213,7 +219,7 @@ class _Search:
 
     @property
     def _size(self) -> float:
-        return float(self.value) * STEPS
+        return float(LARGE if self.limits else self.value) * STEPS
 
     def _kept(self, side: _Side, task: Task, ways: dict) -> dict:  # type: ignore[type-arg]
         """Ways of a task that are between the numbers of units."""

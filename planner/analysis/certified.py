@@ -270,12 +270,40 @@ def _of_limits(candidates: Candidates, allow_suspect: bool, time_limit_s: float 
     every = choices_of_providers(candidates.whole)
     of_each = [_shown(candidates, None, time_limit_s, some) for some in every]
     if not every or None in of_each:
-        return None
+        return _of_parted_limits(candidates, allow_suspect, time_limit_s)
     choices: list[Choice] = [
         {**prices, "providers": list(some), "criterion": "limits"} for some, prices in zip(every, of_each) if prices
     ]
     nothing: Selection = {"rows": [], "requests": [], "criterion": "limits", "latest_s": None}
     return _sealed(nothing, allow_suspect, None, 0, 0, SHARE, choices)
+
+
+def _of_parted_limits(candidates: Candidates, allow_suspect: bool, time_limit_s: float | None) -> Certificate | None:
+    """The same by branches: no prices of all plans show that two workloads cannot both have the one machine."""
+    program = candidates.program
+    found = None if candidates.spaces else prices_of(program, "limits", time_limit_s=time_limit_s)
+    if found is not None:
+        prices = _relaxed(program, found)
+        lines = {task.name: _document(task.name, [Part(1, tuple(_plain_lines(task)))]) for task in _fleets(program)}
+        known = {one["workload"] for one in prices["requests"]}
+        more = [one for name, some in lines.items() if name not in known for one in some]
+        priced: Selection = {
+            **prices,
+            "requests": [*prices["requests"], *more],
+            "criterion": "limits",
+            "latest_s": None,
+        }
+        tree = parted(settled(candidates, priced, known=True).whole, priced, SHOWN, 0.0)
+        if tree is not None and certified_bound(settled(candidates, tree, known=True), tree, SHOWN) > 0:
+            return _sealed(tree, allow_suspect, None, 0, 0)
+    return None
+
+
+def _plain_lines(task: Task) -> Iterator[list[RequestPrices]]:
+    """At the peak every request is worth the same, and those of each bucket alone."""
+    peak, width = len(task.demands) - 1, len(task.demands[-1])
+    for worth in ([1] * width, *(np.eye(width, dtype=int).tolist() if width > 1 else ())):
+        yield [{"level": peak, "prefill": worth, "decode": worth}]
 
 
 def _of_earlier(candidates: Candidates, latest_s: float, time_limit_s: float | None) -> Prices | None:

@@ -97,13 +97,8 @@ def _standing(document: Mapping[str, Any], candidates: Candidates) -> Standing:
 
 def _of_infeasible(candidates: Candidates, certificate: Certificate | None) -> Standing:
     columns, findings = candidates.columns_before, list[Finding]()
-    prices: Prices = certificate or {"rows": [], "requests": []}
-    limits: Selection = {
-        "criterion": "limits",
-        "latest_s": None,
-        "rows": prices["rows"],
-        "requests": prices["requests"],
-    }
+    prices: Prices = {"rows": [], "requests": []} if certificate is None else prices_alone(certificate)
+    limits: Selection = {"criterion": "limits", "latest_s": None, **prices}
     bound = certified_bound(settled(candidates, limits, known=True), limits, SHOWN)
     if bound <= 0 and certificate is not None:
         bound = bound_of_choices(candidates, limits, certificate.get("choices", []), SHOWN)

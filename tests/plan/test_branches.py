@@ -231,3 +231,26 @@ def test_a_forged_tree_is_found(parted_plan: tuple[Document, Catalog], forge: An
     forged = copy.deepcopy(document)
     forge(forged)
     assert any("certificate" in str(error) for error in errors(resealed(forged), known))
+
+
+def crowded(seed: int) -> Program:
+    """As `half_empty`, with room for fewer machines."""
+    question = half_empty(seed)
+    shared, most = question.rows
+    return replace(question, objective=("cost",), rows=(shared, replace(most, bound=int(2 + seed % 5))))
+
+
+def test_that_nothing_meets_every_limit_is_shown_by_branches_where_prices_do_not() -> None:
+    """Two workloads that may each have the one machine: the relaxation gives a half to each."""
+    asked = [crowded(seed) for seed in range(cases(80, 400))]
+    none = [question for question in asked if least(question) is None]
+    made = [certificate_of(around(question), optimize(question)) for question in none]
+    shown = [one for one in made if one is not None]
+    assert len(shown) > 0.97 * len(none) > 0.15 * len(asked)
+    assert any("branches" in one for one in shown)
+    for question, one in zip(none, made):
+        assert one is None or certified_bound(around(question), one, 1) > 0
+    trees = [one for one in shown if "branches" in one]
+    for question in asked:
+        if least(question) is not None:  # of another question, whose columns and limits are of the same number
+            assert all(certified_bound(around(question), one, 1) <= 0 for one in trees[:5])
