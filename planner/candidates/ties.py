@@ -106,12 +106,12 @@ def _share_carried(program: Program, task: Task) -> IntArray:
 
 
 def six_digits(values: NDArray[np.float64]) -> IntArray:
-    """Whole numbers of six significant digits.
+    """Whole numbers of six significant digits; what is larger than any of 64 bits as the largest.
 
-    >>> six_digits(np.array([0.4, 2592000123.0, 999999.7])).tolist()
-    [0, 2592000000, 1000000]
+    >>> six_digits(np.array([0.4, 2592000123.0, 999999.7, 1e30])).tolist()
+    [0, 2592000000, 1000000, 9000000000000000000]
     """
-    known = np.where(np.isfinite(values), values, 0.0)
+    known = np.minimum(np.where(np.isfinite(values), values, 0.0), 9e18)
     step = 10.0 ** np.maximum(np.floor(np.log10(np.maximum(known, 1.0))) - 5.0, 0.0)
     return np.asarray(np.rint(np.rint(known / step) * step), dtype=np.int64)
 
