@@ -1,7 +1,7 @@
 """The tree of branches of a certificate: made where prices of limits alone prove too little.
 
 At each side the prices that prove the most are found from the ways that were seen to be least there, as of all plans
-together (`planner.analysis.limit_prices`), each time half-way from the best ones so far (Wentges, International
+together (`planner.analysis.limit_prices`), every other time half-way from the best ones so far (Wentges, International
 Transactions in Operational Research 4(2) 1997). What mixture of these ways weighs so much shows what is not whole: the
 dearest purchase of which there is a part, a job that uses a limit in part, or units of a fleet that differ from way to
 way. There the side is parted; the side that proves least comes first. Source: branch and price, Barnhart et al.,
@@ -37,7 +37,7 @@ LARGE = 10**9  # what is charged for limits that nothing meets, as much as you l
 WHOLE = 1e-6  # parts of a unit below this are rounding
 BOUGHT, USED, RUN, UNEVEN = 3, 2, 1, 0  # what is parted, first to last
 STEPS_OF_WEIGHING = 20_000  # of a search for the least of one fleet, while prices are looked for
-Seen = tuple[dict[tuple[tuple[int, int], ...], Cut], ...]  # ways of each task, with their weight and what they take
+Ways = dict[tuple[tuple[int, int], ...], Cut]  # units by column, what they weigh and what they take
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class _Side:
     lower: Units
     upper: Units
     prices: list[int]  # that prove most, of the limits that are priced
-    seen: Seen
+    seen: tuple[Ways, ...]  # by task
     bound: int = -UNMET
     mixture: _Mixture | None = None  # of ways that weighs so much; None: no more is asked of the side
     branch: Branch | None = None
@@ -142,7 +142,7 @@ class _Search:
     def root(self) -> _Side:
         """All plans."""
         none = np.zeros_like(self.left.upper)
-        seen: Seen = tuple({} for _ in self.program.tasks)
+        seen = tuple(Ways() for _ in self.program.tasks)
         return self._priced(_Side(lower=none, upper=self.left.upper, prices=self.start, seen=seen))
 
     def part(self, root: _Side) -> None:
@@ -183,8 +183,8 @@ class _Search:
         """With the prices that prove the most of it."""
         fits = [self._kept(side, task, ways) for task, ways in zip(self.program.tasks, side.seen)]
         prices, side.seen, dearest, steps = side.prices, tuple(fits), None, STEPS_OF_WEIGHING
-        for number_of in range(MOST_AT_ONE):
-            if number_of >= ROUNDS and (self._tired() or self._branch(side) is not None):
+        for tried in range(MOST_AT_ONE):
+            if (tried and self.over()) or (tried >= ROUNDS and (self._tired() or self._branch(side) is not None)):
                 break
             self.rounds += 1
             bound, ways = self._weighed(side, prices, steps)
@@ -194,14 +194,13 @@ class _Search:
                 return side
             new = [self._add(fits[number], way) for number, way in enumerate(ways) if way is not None]
             if any(new) or dearest is None:
-                found = prices_of_ways(
-                    self.bounds, self.least_taken, [list(some.values()) for some in fits], self._size
-                )
+                seen = [list(some.values()) for some in fits]
+                found = prices_of_ways(self.bounds, self.least_taken, seen, self._size)
                 if found is None:
                     break
                 dearest, side.mixture = found[0], self._mixture([list(some) for some in fits], found[1])
                 prices = dearest
-                if number_of % 2:  # half-way from the best so far: few ways say little of prices far from those tried
+                if tried % 2:  # half-way from the best so far: few ways say little of prices far from those tried
                     prices = [(best + price) // 2 for best, price in zip(side.prices, dearest)]
             elif prices != dearest:
                 prices = dearest
@@ -221,10 +220,10 @@ class _Search:
     def _size(self) -> float:
         return float(LARGE if self.limits else self.value) * STEPS
 
-    def _kept(self, side: _Side, task: Task, ways: dict) -> dict:  # type: ignore[type-arg]
+    def _kept(self, side: _Side, task: Task, ways: Ways) -> Ways:
         """Ways of a task that are between the numbers of units."""
         needed = np.flatnonzero(side.lower[task.first : task.stop]) + task.first
-        kept = {}
+        kept = Ways()
         for way, cut in ways.items():
             units = dict(way)
             enough = all(units.get(k, 0) >= side.lower[k] for k in needed.tolist())
@@ -232,7 +231,7 @@ class _Search:
                 kept[way] = cut
         return kept
 
-    def _add(self, seen: dict, way: Way) -> bool:  # type: ignore[type-arg]
+    def _add(self, seen: Ways, way: Way) -> bool:
         """Whether a way is new."""
         key = tuple(sorted((k, int(count)) for k, count in way.items() if count))
         if key in seen:
@@ -247,11 +246,8 @@ class _Search:
         for some, parts in zip(ways, shares):
             for way, part in zip(some, parts.tolist()):
                 for k, count in way if part > WHOLE else ():
-                    mean[k], square[k], most[k] = (
-                        mean[k] + part * count,
-                        square[k] + part * count**2,
-                        max(most[k], count),
-                    )
+                    mean[k], square[k] = mean[k] + part * count, square[k] + part * count**2
+                    most[k] = max(most[k], count)
         return _Mixture(mean=mean, variance=square - mean**2, most=most)
 
     def _branch(self, side: _Side) -> Branch | None:
