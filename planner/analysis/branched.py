@@ -18,13 +18,14 @@ import numpy as np
 
 from planner.analysis.limit_prices import Cut, prices_of_ways
 from planner.candidates.program import Program, Task, units_of
+from planner.candidates.shared_nodes import NODES
 from planner.carriers import dataclass
 from planner.optimize import highs
 from planner.optimize.status import FloatArray
 from planner.plan.branches import MOST_BRANCHES, Left, Way, left_below
 from planner.plan.certificate import TIE
 from planner.plan.cover import MOST_STEPS, UNMET
-from planner.plan.least_weights import STEPS, Units, priced_weights
+from planner.plan.least_weights import STEPS, Least, Units, priced_weights
 from planner.plan.proof import reaches
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 40_000  # of a program that is parted: of more, each side takes seconds
 MOST_ROUNDS, MOST_WEIGHED = 1_500, 20_000_000  # prices tried at all sides together, and steps of the searches for it
+MANY = (
+    100  # limits, of which prices are looked for at once; of more the others keep theirs beside those of shared nodes
+)
 ROUNDS, MOST_AT_ONE = 60, 400  # at one side, where there is what parts it, and where there is not
 LARGE = 10**9  # what is charged for limits that nothing meets, as much as you like
 WHOLE = 1e-6  # parts of a unit below this are rounding
@@ -91,6 +95,8 @@ def parted(
         if left is None or left.bound >= value * STEPS:
             return None if left is None else priced  # prices of all plans do
         search, base = _Search(left, priced, value, share, over), priced
+        if not search.numbers:
+            return None
         root = search.root()
         priced = _of_all(whole, priced, dict(zip(search.numbers, root.prices)))
     search.part(root)
@@ -128,6 +134,10 @@ class _Search:
         self.left, self.program, self.value, self.share, self.over = left, left.program, value, share, over
         self.limits = priced["criterion"] == "limits"
         self.numbers = [number for number, row in enumerate(left.program.rows) if (row.coefficients > 0).any()]
+        if len(self.numbers) > MANY:
+            shared = next((range(t.first, t.stop) for t in self.program.tasks if t.name == NODES), range(0))
+            supplied = {n: row.columns[row.coefficients < 0] for n, row in enumerate(self.program.rows)}
+            self.numbers = [number for number in self.numbers if np.isin(supplied[number], shared).any()]
         rows = [left.program.rows[number] for number in self.numbers]
         self.taken = np.zeros((len(rows), left.program.column_count))
         for place, row in enumerate(rows):
@@ -137,6 +147,12 @@ class _Search:
         self.least_taken = np.array([row.coefficients[row.coefficients > 0].min() for row in rows], dtype=np.float64)
         known = {one["number"]: one["price"] for one in priced["rows"]}
         self.start = [known.get(number, 0) for number in self.numbers]
+        self.others = {number: price for number, price in known.items() if number not in set(self.numbers)}
+        self.weights = left.unpriced.copy()
+        for number, price in self.others.items():
+            row = left.program.rows[number]
+            np.add.at(self.weights, row.columns, row.coefficients.astype(object) * price)
+        self.known: dict[object, Least] = {}
         self.rounds = self.steps = 0
 
     def root(self) -> _Side:
@@ -168,7 +184,7 @@ class _Search:
     def tree(self, side: _Side) -> Iterator[Branch]:
         """From a side on."""
         if side.branch is None:
-            yield {"kind": "prices", "rows": _entries(self.program, dict(zip(self.numbers, side.prices)))}
+            yield {"kind": "prices", "rows": _entries(self.program, self._prices(side.prices))}
             return
         yield side.branch
         for one in side.sides:
@@ -212,9 +228,13 @@ class _Search:
         return side
 
     def _weighed(self, side: _Side, prices: Sequence[int], steps: int) -> tuple[int, list[Way | None]]:
-        found = self.left.weigh(dict(zip(self.numbers, prices)), side.lower, side.upper, steps)
+        found = self.left.weigh(self._prices(prices), side.lower, side.upper, steps, known=self.known)
         self.steps += found.steps
         return found.weight, found.ways
+
+    def _prices(self, some: Sequence[int]) -> dict[int, int]:
+        """Of all limits, where those that are looked for are so much."""
+        return self.others | dict(zip(self.numbers, some))
 
     @property
     def _size(self) -> float:
@@ -237,7 +257,7 @@ class _Search:
         if key in seen:
             return False
         columns, counts = np.array([k for k, _ in key], dtype=np.int64), np.array([c for _, c in key], dtype=np.float64)
-        weight = float(sum(int(self.left.unpriced[k]) * count for k, count in key))
+        weight = float(sum(int(self.weights[k]) * count for k, count in key))
         seen[key] = weight, self.taken[:, columns] @ counts
         return True
 

@@ -32,6 +32,7 @@ from planner.plan.cover import MOST_STEPS, UNMET
 from planner.plan.least_weights import (
     STEPS,
     CertificateError,
+    Least,
     Part,
     Units,
     least_of_task,
@@ -70,7 +71,15 @@ class Left:
     unpriced: Weights  # of a unit, without what it uses of limits
     bound: int  # what the prices prove, without branches
 
-    def weigh(self, prices: Mapping[int, int], lower: Units, upper: Units, steps: int = MOST_STEPS) -> Weighed:
+    def weigh(
+        self,
+        prices: Mapping[int, int],
+        lower: Units,
+        upper: Units,
+        steps: int = MOST_STEPS,
+        *,
+        known: dict[object, Least] | None = None,
+    ) -> Weighed:
         """The least that any plan between two numbers of units weighs, and the ways of its tasks, where one is known.
 
         Parameters
@@ -81,6 +90,8 @@ class Left:
             (columns,) units of each column.
         steps
             That the search for the least of a fleet may take.
+        known
+            What was found before, of tasks whose columns weighed as much and were there as often.
 
         Returns
         -------
@@ -91,14 +102,21 @@ class Left:
             row = self.program.rows[number]
             total -= price * row.bound
             np.add.at(weights, row.columns, row.coefficients.astype(object) * price)
-        for task in self.program.tasks:
-            parts = self.parts[task.name]
-            found = least_of_task(
-                self.program, task, weights, upper, parts, steps=steps, lower=lower if lower.any() else None
-            )
+        for number, task in enumerate(self.program.tasks):
+            part = slice(task.first, task.stop)
+            key = number, steps, tuple(weights[part].tolist()), lower[part].tobytes(), upper[part].tobytes()
+            found = known.get(key) if known is not None else None
+            if found is None:
+                least = lower if lower[part].any() else None
+                found = least_of_task(
+                    self.program, task, weights, upper, self.parts[task.name], steps=steps, lower=least
+                )
+                taken += found.steps
+                if known is not None:
+                    known[key] = found
             if found.weight >= UNMET:
                 return Weighed(UNMET, [], taken)
-            total, taken = total + found.weight, taken + found.steps
+            total += found.weight
             ways.append(found.units)
         return Weighed(total, ways, taken)
 
