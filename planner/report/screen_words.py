@@ -457,7 +457,22 @@ def matters(document: PlanDocument) -> list[str]:
     unweighed = [text for text in found if _UNWEIGHED.match(text)]
     told = [text for text in found if text.startswith(names)]
     rest = [text for text in found if text not in told and text not in unweighed]
-    return [*unweighed, *idle, *_one_kind(document), *told, *_together(without), *rest, *spare]
+    return [*unweighed, *_apis(document), *idle, *_one_kind(document), *told, *_together(without), *rest, *spare]
+
+
+def _apis(document: PlanDocument) -> Iterator[str]:
+    """Fleets whose requests an API, whose price was given, would answer for less."""
+    for workload in document["workloads"]:
+        fleet = workload["fleet"] if workload["kind"] == "serving" and workload["allocations"] else None
+        api = fleet["api"] if fleet else None
+        if not api or any(row.get("funding") == "reserved" for row in workload["allocations"]):
+            continue
+        paid, asked = workload["cost_microusd"], round(1e6 * api["cost_usd"])
+        if asked < paid:
+            yield (
+                f"{workload['name']}: the API at {api['price']} costs {words.money(document, asked)} for the same "
+                f"requests, {100 * (1 - asked / paid):.2g} % less"
+            )
 
 
 def _one_kind(document: PlanDocument) -> list[str]:

@@ -754,3 +754,17 @@ def test_who_bears_what_of_shared_nodes_is_no_news_and_once_is_only_what_ends(ru
     assert said[0].endswith("($1,460 in all)")
     assert money_line(document).startswith("$1,460 a month · $")
     assert "once" not in money_line(document)
+
+
+@pytest.mark.parametrize(("price", "told"), [("$0.02", True), ("$900", False)])
+def test_an_api_that_costs_less_is_told_on_the_first_screen(price: str, told: bool) -> None:
+    """The price that the user had named was half of the plan's, which only -v said."""
+    wares = catalog([device()], [shape()], [offer()])
+    asked = scenario(serving=[fleet("chat", qpm=60, api_price=f"{price} /1M output tokens")])
+    document = api.solve(asked, wares).document
+    first = next((line for line in matters(document) if "the API at" in line), "")
+    assert bool(first) == told
+    if told:
+        assert f"chat: the API at {price} /1M output tokens costs $" in first
+        assert first.endswith(" % less")
+        assert "the API at" in render_first(document, "table")
