@@ -269,14 +269,14 @@ def bound_of_branches(whole: Program, certificate: Selection, upper: Units, valu
     left = left_below(whole, certificate, upper, value)
     if left is None:
         return UNMET
-    open_, least = [(np.zeros_like(left.upper), left.upper)], value * STEPS
+    open_, least, known = [(np.zeros_like(left.upper), left.upper)], value * STEPS, dict[object, Least]()
     for branch in tree:
         if not open_:
             raise CertificateError("branches go on beyond the whole of all plans")
         here = open_.pop()
         if branch["kind"] == "prices":
             prices = dict(row_prices(left.program, {"rows": branch.get("rows", []), "requests": []}))
-            least = min(least, left.weigh(prices, *here).weight)
+            least = min(least, left.weigh(prices, *here, known=known).weight)
         else:
             open_.extend(reversed(left.sides(branch, *here)))
     if open_:
