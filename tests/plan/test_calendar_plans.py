@@ -684,6 +684,17 @@ def test_what_is_left_of_a_limit_is_counted_by_the_shapes_of_a_job_that_may_paus
     assert (limit["used"], limit["bound"], limit["binding"]) == (6, 8, False)
 
 
+def test_a_way_that_may_end_in_the_period_that_its_deadline_cuts_stays_beside_one_that_may_not() -> None:
+    """Two days are another job's. In the 18 hours of the third two machines do what takes one of them 23, for as much."""
+    other = job("other", tokens="57B", deadline="48 h", failures="none", layout={"dp": 2})
+    asked = job("pausing", tokens="13.8B", deadline="66 h", failures="none", schedule="elastic")
+    plan = scenario([other, asked], periods="1 day", horizon="6 days", limits={"max_devices": 2})
+    document = solved(plan, catalog())
+    (row,) = document["workloads"][1]["allocations"]
+    assert (row["count"], row["start_hours"], row["finish_hours"]) == (2, 48, 66)
+    assert references(document, catalog()) == set()
+
+
 def test_the_soonest_end_of_a_job_that_may_pause_is_no_later_than_its_deadline() -> None:
     """The certificate of a plan that minimises time is about the same end as its rows."""
     asked = job(tokens="18B", deadline="36 h", failures="none", schedule="elastic")
