@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from planner.analysis.limit_prices import Cut, prices_of_ways
+from planner.analysis.limit_prices import Cut, prices_of_ways, taken_of
 from planner.candidates.program import Program, Task, units_of
 from planner.candidates.shared_nodes import NODES
 from planner.carriers import dataclass
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 40_000  # of a program that is parted: of more, each side takes seconds
 MOST_ROUNDS, MOST_WEIGHED = 1_500, 20_000_000  # prices tried at all sides together, and steps of the searches for it
-MANY = (
-    100  # limits, of which prices are looked for at once; of more the others keep theirs beside those of shared nodes
-)
+MANY = 100  # limits whose prices are all looked for; where there are more, those of shared nodes alone
 ROUNDS, MOST_AT_ONE = 60, 400  # at one side, where there is what parts it, and where there is not
 LARGE = 10**9  # what is charged for limits that nothing meets, as much as you like
 WHOLE = 1e-6  # parts of a unit below this are rounding
@@ -139,10 +137,7 @@ class _Search:
             supplied = {n: row.columns[row.coefficients < 0] for n, row in enumerate(self.program.rows)}
             self.numbers = [number for number in self.numbers if np.isin(supplied[number], shared).any()]
         rows = [left.program.rows[number] for number in self.numbers]
-        self.taken = np.zeros((len(rows), left.program.column_count))
-        for place, row in enumerate(rows):
-            np.add.at(self.taken[place], row.columns, row.coefficients)
-        self.bounds = np.array([row.bound for row in rows], dtype=np.float64)
+        self.taken, self.bounds = taken_of(left.program, self.numbers)
         # what a unit that takes the least of a limit is charged at most
         self.least_taken = np.array([row.coefficients[row.coefficients > 0].min() for row in rows], dtype=np.float64)
         known = {one["number"]: one["price"] for one in priced["rows"]}

@@ -284,15 +284,11 @@ def _of_parted_limits(candidates: Candidates, allow_suspect: bool, time_limit_s:
     found = None if candidates.spaces else prices_of(program, "limits", time_limit_s=time_limit_s)
     if found is not None:
         prices = _relaxed(program, found)
-        lines = {task.name: _document(task.name, [Part(1, tuple(_plain_lines(task)))]) for task in _fleets(program)}
         known = {one["workload"] for one in prices["requests"]}
-        more = [one for name, some in lines.items() if name not in known for one in some]
-        priced: Selection = {
-            **prices,
-            "requests": [*prices["requests"], *more],
-            "criterion": "limits",
-            "latest_s": None,
-        }
+        others = [task for task in _fleets(program) if task.name not in known]  # the relaxation meets them for nothing
+        more = [one for task in others for one in _document(task.name, [Part(1, tuple(_plain_lines(task)))])]
+        requests = [*prices["requests"], *more]
+        priced: Selection = {**prices, "requests": requests, "criterion": "limits", "latest_s": None}
         tree = parted(settled(candidates, priced, known=True).whole, priced, SHOWN, 0.0)
         if tree is not None and certified_bound(settled(candidates, tree, known=True), tree, SHOWN) > 0:
             return _sealed(tree, allow_suspect, None, 0, 0)

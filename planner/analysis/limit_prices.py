@@ -88,6 +88,14 @@ def _scarce(program: Program, units: IntArray, priced: Selection, numbers: Seque
     return found
 
 
+def taken_of(program: Program, numbers: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+    """What a unit of each column takes of some limits, (limits, columns), and the limits' bounds, (limits,)."""
+    taken = np.zeros((len(numbers), program.column_count))
+    for place, number in enumerate(numbers):
+        np.add.at(taken[place], program.rows[number].columns, program.rows[number].coefficients)
+    return taken, np.array([program.rows[number].bound for number in numbers], dtype=np.float64)
+
+
 def prices_of_ways(
     bounds: FloatArray, taken: FloatArray, ways: Sequence[Sequence[Cut]], size: float
 ) -> tuple[list[int], list[FloatArray]] | None:
@@ -145,10 +153,7 @@ class _Search:
         self.upper = units_of(program)
         self.plain = priced_weights(program, {**priced, "rows": []})
         self.most = np.array([np.abs(program.rows[number].coefficients).max() for number in numbers], dtype=np.float64)
-        self.taken = np.zeros((len(numbers), program.column_count))
-        for place, number in enumerate(numbers):
-            np.add.at(self.taken[place], program.rows[number].columns, program.rows[number].coefficients)
-        self.bounds = np.array([program.rows[number].bound for number in numbers], dtype=np.float64)
+        self.taken, self.bounds = taken_of(program, numbers)
         self.seen: dict[tuple[int, tuple[tuple[int, int], ...]], None] = {}
         self.ways: list[list[Cut]] = [[] for _ in program.tasks]
         for number, task in enumerate(program.tasks):

@@ -90,6 +90,11 @@ class Grid:
         until = self.start_s(whole) + restart + length - done
         return np.where((whole < self.periods) & (until <= end + _SHORT * self.period_s), whole + 1, whole)
 
+    def run_ends_s(self, period: int, latest_s: float) -> float:
+        """When what runs in a period ends there: with the period, or with the deadline that cuts it.  [s]"""
+        end_s = float(self.start_s(period + 1))
+        return min(end_s, latest_s) if float(self.start_s(period)) < latest_s else end_s
+
 
 def grid_of(scenario: Scenario) -> Grid:
     """The periods of a scenario; one, the horizon, where it names none."""

@@ -243,10 +243,4 @@ def _runs(
         later = (period - first) * (1 + LAST * (period - first) / grid.periods)
         bought.add(purchase, period, period + 1, name=offer.id, provider=offer.provider, most=task.count, slot=slot,
                    delay_ms=round(1e3 * grid.period_s * later / span),
-                   finish_s=_ends(grid, period, latest_s))  # fmt: skip
-
-
-def _ends(grid: Grid, period: int, latest_s: float) -> float:
-    """When a running period ends, with the deadline where that cuts it.  [s]"""
-    end_s = float(grid.start_s(period + 1))
-    return min(end_s, latest_s) if float(grid.start_s(period)) < latest_s else end_s
+                   finish_s=grid.run_ends_s(period, latest_s))  # fmt: skip

@@ -17,7 +17,7 @@ where each minimum is over the ways to meet that task alone:
   of them, and of the least number of replicas, is found in whole units (`planner.plan.cover`). Lines of several levels
   may be added up to one. Where the lines of a fleet come in several parts, the weight of a column is shared out among
   the parts in which it earns anything (all, where it earns nothing), and the least covers of the parts add up. Where
-  that falls short of a fleet with pools, its roles are told apart (`planner.plan.open_choices`). Where it may have a
+  that falls short of a fleet with pools, its roles are told apart (`planner.plan.role_cover`). Where it may have a
   share of its rate on spot, what lies beyond the share has a price like a joint limit whose bound is 0.
 
 With c = 0 the bound is 0 for any limits that can be met: where it is above that, nothing meets them all.
@@ -51,7 +51,7 @@ from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.plan.branches import bound_of_branches
 from planner.plan.cover import UNMET, Open, least_choice, open_jobs
 from planner.plan.least_weights import STEPS, least_of_task, parts_of, priced_weights, row_prices
-from planner.plan.open_choices import more_by_role
+from planner.plan.role_cover import more_by_role
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Choice, Prices, Selection
@@ -278,8 +278,9 @@ def _worked_out(candidates: Candidates, certificate: Selection, upper: NDArray[n
     if upto is not None and bound < upto and certificate.get("branches") and not candidates.spaces:
         parted = bound_of_branches(program, certificate, upper, upto)
         bound = max(bound, min(-(-parted // STEPS), upto))
-    shared = candidates.spaces or candidates.whole_shared is not None
-    if upto is None or bound >= upto or not jobs or not program.rows or shared:
+    if upto is None or bound >= upto or not jobs or not program.rows:
+        return bound
+    if candidates.spaces or candidates.whole_shared is not None:  # mixes are no columns; of shared nodes branches tell
         return bound
     costs = priced_weights(program, {**certificate, "rows": []})
     plain = sum(

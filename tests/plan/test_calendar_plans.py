@@ -685,7 +685,7 @@ def test_what_is_left_of_a_limit_is_counted_by_the_shapes_of_a_job_that_may_paus
 
 
 def test_a_way_that_may_end_in_the_period_that_its_deadline_cuts_stays_beside_one_that_may_not() -> None:
-    """Two days are another job's. In the 18 hours of the third two machines do what takes one of them 23, for as much."""
+    """Two days are another job's. In 18 hours of the third two machines do what takes one of them 23, for as much."""
     other = job("other", tokens="57B", deadline="48 h", failures="none", layout={"dp": 2})
     asked = job("pausing", tokens="13.8B", deadline="66 h", failures="none", schedule="elastic")
     plan = scenario([other, asked], periods="1 day", horizon="6 days", limits={"max_devices": 2})

@@ -259,7 +259,7 @@ def fleet(**options: Any) -> Program:
 def test_pools_of_one_role_are_rounded_up_each(monkeypatch: pytest.MonkeyPatch, alone: bool) -> None:
     """Three units of each pool; their relaxation takes two and a half. Prices alone do with a part for each pool."""
     if alone:
-        monkeypatch.setattr("planner.plan.open_choices.least_by_role", lambda *_: 0)
+        monkeypatch.setattr("planner.plan.role_cover.least_by_role", lambda *_: 0)
     question = fleet()
     solution = optimize(question)
     assert solution.cost_microusd == 15_000_000

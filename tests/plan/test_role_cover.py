@@ -10,7 +10,7 @@ import pytest
 from planner.candidates.program import DECODE, PREFILL, WHOLE, Program, Task
 from planner.optimize.solve import optimize
 from planner.plan.cover import UNMET
-from planner.plan.open_choices import least_by_role
+from planner.plan.role_cover import least_by_role
 from tests.tiers import cases
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.calendar import CONTRACT, COPY, NO_POOL, ON_DEMAND, RESERVED, RUN, Calendar, Purchase
+from planner.candidates.grid import Grid, grid_of
 from planner.candidates.holding import wait_s
 from planner.candidates.money import cost_microusd
 from planner.candidates.offers import Site
@@ -117,7 +118,8 @@ def timing_of(
         return Timing({**cells, "start_hours": first, "end_hours": first + hours}, cost)
     taken = list(_running(candidates, solution, task.name, int(candidates.rows[column])))
     job = next(one for one in candidates.scenario.training if one.name == task.name)
-    runs = [_run(calendar, run, int(solution.units[run]), job.start_s + job.deadline_s) for run in taken]
+    grid, latest_s = grid_of(candidates.scenario), job.start_s + job.deadline_s
+    runs = [_run(grid, int(calendar.start[run]), int(solution.units[run]), latest_s) for run in taken]
     start, end = runs[0]["start_hours"], runs[-1]["end_hours"]
     return Timing({**cells, "start_hours": start, "end_hours": end, "runs": runs}, cost)
 
@@ -156,11 +158,10 @@ def _running(candidates: Candidates, solution: Solution, name: str, row: int) ->
     yield from sorted(mine, key=lambda column: int(calendar.start[column]))
 
 
-def _run(calendar: Calendar, column: int, jobs: int, latest_s: float) -> rows.Run:
-    """A running period; one in which the deadline lies ends there."""
-    begin, end = calendar.edges_s()[[calendar.start[column], calendar.stop[column]]].tolist()
-    end = min(end, latest_s) if begin < latest_s else end
-    return {"start_hours": begin / 3600.0, "end_hours": end / 3600.0, "jobs": jobs}
+def _run(grid: Grid, period: int, jobs: int, latest_s: float) -> rows.Run:
+    """A period in which jobs run."""
+    begin_s, end_s = float(grid.start_s(period)), grid.run_ends_s(period, latest_s)
+    return {"start_hours": begin_s / 3600.0, "end_hours": end_s / 3600.0, "jobs": jobs}
 
 
 def _taken(calendar: Calendar, solution: Solution, kind: str) -> list[int]:

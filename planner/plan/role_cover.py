@@ -1,4 +1,4 @@
-"""What prices leave open when units are whole: pools of a fleet by role.
+"""The least of a fleet whose roles are told apart: pools for prefill and decode beside replicas of whole requests.
 
 A fleet may prefill and decode in pools of their own, beside replicas that do both. At prices of the requests, the same
 for prefill and decode, what replicas of whole requests earn, W, and each pool earns must come to N: W + P >= N and
