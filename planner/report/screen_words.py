@@ -470,8 +470,8 @@ def _apis(document: PlanDocument) -> Iterator[str]:
         paid, asked = workload["cost_microusd"], round(1e6 * api["cost_usd"])
         if asked < paid:
             yield (
-                f"{workload['name']}: the API at {api['price']} costs {words.money(document, asked)} for the same "
-                f"requests, {100 * (1 - asked / paid):.2g} % less"
+                f"{workload['name']}: {100 * (1 - asked / paid):.2g} % less by the API at {api['price']}, "
+                f"{words.money(document, asked)} for the same requests"
             )
 
 

@@ -762,9 +762,8 @@ def test_an_api_that_costs_less_is_told_on_the_first_screen(price: str, told: bo
     wares = catalog([device()], [shape()], [offer()])
     asked = scenario(serving=[fleet("chat", qpm=60, api_price=f"{price} /1M output tokens")])
     document = api.solve(asked, wares).document
-    first = next((line for line in matters(document) if "the API at" in line), "")
+    first = next((line for line in matters(document) if "by the API at" in line), "")
     assert bool(first) == told
     if told:
-        assert f"chat: the API at {price} /1M output tokens costs $" in first
-        assert first.endswith(" % less")
-        assert "the API at" in render_first(document, "table")
+        assert f" % less by the API at {price} /1M output tokens, $" in first
+        assert "% less by the API at" in render_first(document, "table")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.estimate import serving_wait
 from planner.estimate.serving_wait import Steps
 
 
@@ -80,3 +81,20 @@ def test_classes_of_equal_prompts_are_transformed_once_each_with_its_own_share()
     assert apart.wait_table[0] == pytest.approx(joined.wait_table[0], rel=1e-9, abs=1e-12)
     spread = steps(4.0, [0.2, 0.01, 0.2], [0.1, 0.6, 0.3], variation=np.array([[0.0], [0.0], [2.0]]))
     assert len(spread._prompts[0]) == 3
+
+
+def test_the_turns_that_are_left_out_are_a_geometric_series(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On an engine that is busy to nine tenths a hundred turns count: two dozen, and what follows from the last."""
+    busy, at = steps(9.0, [0.1], [1.0]), np.array([[0.001 + 0.002j], [0.02j]])
+    (short,) = busy._exponent(at)
+    monkeypatch.setattr(serving_wait, "TURNS", 2_000)
+    monkeypatch.setattr(serving_wait, "LINEAR", 0.0)
+    (long,) = busy._exponent(at)
+    assert np.abs(short / long - 1).max() < 1e-3
+
+
+def test_each_exponent_is_what_it_is_alone() -> None:
+    """One is done after a few turns, and does not go on with the other, which takes all."""
+    found, slow, quick = steps(6.0, [0.1], [1.0]), np.array([[3.0 + 4.0j]]), np.array([[1e-6j]])
+    for pair, alone in zip(found._exponent(slow, quick), (*found._exponent(slow), *found._exponent(quick))):
+        assert (pair == alone).all()

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from planner import api
+from planner.analysis import branched
 from planner.analysis.certified import certificate_of
+from planner.analysis.standing import standing_of
 from planner.candidates.program import Program, Task
 from planner.catalog.model import Catalog
 from planner.optimize.solve import optimize
@@ -88,6 +90,7 @@ def test_branches_close_what_prices_leave_open_and_never_prove_too_much() -> Non
         assert made is not None
         assert made["bound"] <= cost
         parted += "branches" in made
+        assert priced_weights(question, made)[7] >= 0  # or there would be any number of nodes
         closed += made["gap"] == 0
         assert made["gap"] == 0 or "branches" in made
     assert parted > cases(60, 300) / 8
@@ -250,7 +253,16 @@ def test_that_nothing_meets_every_limit_is_shown_by_branches_where_prices_do_not
     assert any("branches" in one for one in shown)
     for question, one in zip(none, made):
         assert one is None or certified_bound(around(question), one, 1) > 0
+        if one is not None:
+            assert standing_of({"status": "infeasible", "certificate": one}, around(question)).proven
     trees = [one for one in shown if "branches" in one]
     for question in asked:
         if least(question) is not None:  # of another question, whose columns and limits are of the same number
             assert all(certified_bound(around(question), one, 1) <= 0 for one in trees[:5])
+
+
+def test_what_is_bought_for_others_is_never_worth_more_than_it_costs() -> None:
+    """A price of fewer columns, without the nodes: at it there would be any number of them."""
+    question = half_empty(0)
+    dear = branched._of_all(question, priced(question, {}, []), {0: 10**9, 1: 0})
+    assert 0 <= priced_weights(question, dear)[7] < 4  # devices of a node
