@@ -31,13 +31,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from planner.candidates.mixed import Block, Source, Split, best_split, facts_of
 from planner.candidates.mixed_walk import MOST_MIXES, MOST_STEPS, ROUNDING, Choice, MixedJob, Prices, Walk
 from planner.candidates.money import DEAREST_MICROUSD, rental_microusd
 from planner.carriers import dataclass
-from planner.estimate.bill import seconds_of
 from planner.estimate.mixed import joined_run, traffic_usd_per_step
 from planner.estimate.run import run_overheads
 
@@ -93,10 +90,11 @@ def evaluate(job: MixedJob, choice: Choice, *, within_s: float = math.inf) -> Mi
     dollars = sum(block.nodes * source.price_microusd_per_hour for source, block in chosen) * hours
     if dollars + sum(traffic) > DEAREST_MICROUSD:
         return None
-    paid = seconds_of([source.bill for source, _ in chosen], np.full(len(chosen), hours))
     rents = [
-        rental_microusd(block.nodes, source.price_microusd_per_hour, hours, seconds)
-        for (source, block), seconds in zip(chosen, paid)
+        rental_microusd(
+            block.nodes, source.price_microusd_per_hour, hours, source.bill.seconds(hours) if source.bill else None
+        )
+        for source, block in chosen
     ]
     carbon = sum(block.nodes * source.carbon_mg_per_hour for source, block in chosen) * hours
     return Mix(

@@ -342,23 +342,23 @@ def names_on(sites: Iterable[Site]) -> set[str]:
 class Numbered:
     """Thousands of sites, some hundred of them different: what is asked of each is asked of a different one once."""
 
-    __slots__ = ("_different", "_number")
+    __slots__ = ("different", "number")
 
     def __init__(self, sites: Iterable[Site]) -> None:
         every = list(sites)
         ids = np.fromiter(map(id, every), dtype=np.int64, count=len(every))
         _, first, number = np.unique(ids, return_index=True, return_inverse=True)
-        self._different = [every[place] for place in first.tolist()]
-        self._number: list[int] = number.tolist()
+        self.different = [every[place] for place in first.tolist()]
+        self.number: NDArray[np.int64] = number
 
     def each(self, value: Callable[[Site], Figure]) -> list[Figure]:
         """Something of every site, in their order."""
-        known = [value(site) for site in self._different]
-        return [known[place] for place in self._number]
+        known = [value(site) for site in self.different]
+        return [known[place] for place in self.number.tolist()]
 
     def whole(self, value: Callable[[Site], int]) -> NDArray[np.int64]:
         """A whole number of every site."""
-        return np.array([value(site) for site in self._different], dtype=np.int64)[self._number]
+        return np.array([value(site) for site in self.different], dtype=np.int64)[self.number]
 
 
 def group_by_physics(sites: Iterable[Site], *, host_memory: bool = False) -> list[list[Site]]:

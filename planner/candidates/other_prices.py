@@ -13,15 +13,14 @@ from functools import lru_cache
 
 from planner.candidates.evaluated import Around, Evaluated, Workload, said_of
 from planner.candidates.ledger import Ledger
-from planner.candidates.money import DEAREST_MICROUSD, rental_microusd
+from planner.candidates.money import DEAREST_MICROUSD
 from planner.candidates.node_parts import part_of
 from planner.candidates.offers import Site, sites_of
 from planner.candidates.placement import data_sets
-from planner.candidates.training import TrainingTable
 from planner.candidates.training_question import TrainingQuestion
+from planner.candidates.training_table import TrainingTable, costs_of
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Offer
-from planner.estimate.bill import seconds_of
 from planner.scenario.schema import TrainingJob
 
 PRICED = ("price_microusd_per_hour", "provenance")  # of an offer, what may differ
@@ -81,13 +80,8 @@ def _sites(around: Around, market: Catalog) -> tuple[dict[str, Site], Ledger]:
 def _at_prices(table: TrainingTable, sites: Mapping[str, Site]) -> TrainingTable:
     """The table where each site is that of the other market."""
     there = {id(site): _there(site, sites[site.offer.id]) for site in table.sites}  # a site stands in many rows
-    cost, moved = list(table.cost_microusd), tuple(there[id(site)] for site in table.sites)
-    hours = table.finish_s / 3600.0
-    for row, (site, new, paid) in enumerate(zip(table.sites, moved, seconds_of([one.bill for one in moved], hours))):
-        price = new.offer.price_microusd_per_hour
-        if price != site.offer.price_microusd_per_hour:
-            cost[row] = rental_microusd(int(table.nodes[row]), price, float(hours[row]), paid)
-    return replace(table, sites=moved, cost_microusd=tuple(cost))
+    moved = tuple(there[id(site)] for site in table.sites)
+    return replace(table, sites=moved, cost_microusd=costs_of(moved, table.nodes, table.finish_s / 3600.0))
 
 
 def _there(site: Site, other: Site) -> Site:

@@ -27,14 +27,14 @@ from planner.candidates.offers import Site, group_by_physics, names_on
 from planner.candidates.patience import Patience
 from planner.candidates.switching import with_switches
 from planner.candidates.ties import plain_training
-from planner.candidates.training_choice import busy_s, fastest, least_times
+from planner.candidates.training_choice import busy_s, fastest, least_by
 from planner.candidates.training_fit import AT_ONCE, look
 from planner.candidates.training_looked import Fitting, Level, Looked, Search
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Part, TrainingTable, priced
 from planner.carriers import dataclass
 from planner.estimate.terms import Terms
-from planner.estimate.training import OnMachine, Timed, is_analytic, run_seconds, training_times
+from planner.estimate.training import is_analytic, run_seconds, training_times
 from planner.estimate.training_memory import family_alike
 from planner.units import format_bytes, format_duration, format_percentile
 
@@ -103,10 +103,7 @@ def training_tables(
         [] if out(lambda: False) else [Search.of(question, group, some) for group, some in zip(groups, counts) if some]
     )
     looked, fitting = look(question, able, out, every_layout=every_layout)
-    found = [
-        _chosen(question, one, ledger, every_layout=every_layout)
-        for one in _timed(question, looked, fitting, every_layout)
-    ]
+    found = list(_chosen(question, looked, fitting, ledger, every_layout=every_layout))
     levels = question.confidences
     asked = with_switches(question, priced(question, [parts[0] for parts in found], ledger), levels[0])
     if all(len(parts) == 1 for parts in found) and (asked.late is None or len(levels) == 1):
@@ -151,207 +148,254 @@ def _able_sites(question: TrainingQuestion, sites: Sequence[Site], ledger: Ledge
             yield site
 
 
-def _timed(
-    question: TrainingQuestion, looked: Looked, fitting: Sequence[Fitting], every_layout: bool
-) -> Iterator[_Timed]:
-    """Every machine with the time of every layout that fits at any confidence, some machines at once."""
+def _chosen(
+    question: TrainingQuestion, looked: Looked, fitting: Sequence[Fitting], ledger: Ledger, *, every_layout: bool
+) -> Iterator[list[Part]]:
+    """Of every machine, at each confidence, the ways to run the job there; some machines at once."""
     waiting: list[Fitting] = []
-    for one in fitting:
+    for number, one in enumerate(fitting, 1):
         waiting.append(one)
-        if sum(len(each.rows) for each in waiting) >= AT_ONCE:
-            yield from _at_once(question, looked, waiting, every_layout)
+        if number == len(fitting) or sum(len(each.rows) for each in waiting) >= AT_ONCE:
+            yield from _at_once(question, looked, waiting, ledger, every_layout=every_layout)
             waiting = []
-    yield from _at_once(question, looked, waiting, every_layout)
 
 
 def _at_once(
-    question: TrainingQuestion, looked: Looked, fitting: Sequence[Fitting], every_layout: bool
-) -> Iterator[_Timed]:
+    question: TrainingQuestion, looked: Looked, fitting: Sequence[Fitting], ledger: Ledger, *, every_layout: bool
+) -> Iterator[list[Part]]:
     """Times on some machines: all but for rounding, of those that may be chosen or told term by term."""
-    some = [one for one in fitting if len(one.rows)]
-    asked = [one.search.on(one.rows) for one in some]
-    rough = {} if every_layout else _roughly(question, looked, some, asked)
-    wanted = [
-        rough[place].wanted(question, one.levels) if place in rough else np.arange(len(one.rows))
-        for place, one in enumerate(some)
-    ]
-    exact = [replace(one, rows=one.rows[places]) for one, places in zip(asked, wanted)]
-    found = training_times(question.arch, looked.layout, looked.ways, exact)
-    busy = {key: busy_s(terms) for key, terms in {id(one.terms): one.terms for one in found}.items()}
-    timed = {}
-    for place, (one, its) in enumerate(zip(some, found)):
-        known = rough[place] if place in rough else _Timed.blank(question, looked, one)
-        timed[id(one)] = known.exactly(wanted[place], its, busy[id(its.terms)])
     for one in fitting:
-        yield timed[id(one)] if id(one) in timed else _Timed.blank(question, looked, one)
+        tell(one, ledger)
+    timed = _Timed.of(question, looked, [one for one in fitting if len(one.rows)])
+    if timed is not None:
+        levels = [timed.at_level(question, number) for number in (0, -1)]
+        if not every_layout:
+            timed = timed.roughly(question)
+        timed = timed.exactly(question, timed.wanted(question, levels))
+        parts = [
+            _parts(question, timed, level, to, every_layout=every_layout)
+            for level, to in zip(levels, (ledger, None))  # what the median drops is not told
+        ]
+    place = 0
+    for one in fitting:
+        if not len(one.rows) or timed is None:
+            yield [Part.empty(one.search.group)] * len(one.levels)
+            continue
+        yield [parts[0][place], parts[-1][place]][: len(one.levels)]
+        place += 1
 
 
-def _roughly(
-    question: TrainingQuestion, looked: Looked, fitting: Sequence[Fitting], asked: Sequence[OnMachine]
-) -> dict[int, _Timed]:
-    """Times that are right but for rounding, of the machines where steps are put together, by place."""
-    places = [place for place, one in enumerate(asked) if is_analytic(one.spec)]
-    if looked.ways is None or not places:
-        return {}
-    steps = [fitting[place].step_s for place in places]
-    runs = run_seconds(question.arch, looked.layout, [asked[place] for place in places], steps)
-    return {place: _Timed.blank(question, looked, fitting[place]).over(*run) for place, run in zip(places, runs)}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _AtLevel:
+    """Of layouts on some machines those that fit at a confidence."""
+
+    at: Rows  # ascending
+    stands: Rows  # for how many layouts each stands
+    margin: NDArray[np.float64]  # what times are multiplied with, but for what is taken away on spot
+    levels: Sequence[Level]  # of each machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Timed:
-    """Layouts that fit one machine, with their time."""
+    """Layouts that fit some machines, one machine after the other, with their time."""
 
     looked: Looked
-    fitting: Fitting
-    time: Terms  # of those that may be chosen, and of others
-    place: Rows  # element of `time` of each of them; -1: not told term by term
+    fitting: Sequence[Fitting]
+    starts: Rows  # where the layouts of each machine begin, and the end
+    machine: Rows  # of each of them, its place in `fitting`
+    rows: Rows  # of all layouts
+    nodes: Rows
+    kind: Rows  # a number, by machine and shapes, of those among which only the fastest may be chosen
+    domain: Rows  # devices that fast links join, of each
+    power: NDArray[np.float64]  # by which the band of each is wider, for lying outside of what rows cover
     finish_s: NDArray[np.float64]
     busy_s: NDArray[np.float64]
-    power: NDArray[np.float64]  # by which the band of each is wider, for lying outside of what rows cover
+    time: Sequence[Terms]  # by machine, of those that may be chosen, and of others
+    place: Rows  # element of its machine's `time` of each; -1: not told term by term
 
     @classmethod
-    def blank(cls, question: TrainingQuestion, looked: Looked, fitting: Fitting) -> _Timed:
-        """No time is known of any."""
-        count = len(fitting.rows)
+    def of(cls, question: TrainingQuestion, looked: Looked, fitting: Sequence[Fitting]) -> _Timed | None:
+        """No time is known of any; None where there are none."""
+        if not fitting:
+            return None
+        counts = [len(one.rows) for one in fitting]
+        machine = np.repeat(np.arange(len(fitting)), counts)
+        rows, nodes = (np.concatenate([getattr(one, name) for one in fitting]) for name in ("rows", "nodes"))
+        sites = [one.search.group[0] for one in fitting]
+        domain = np.array([site.domain for site in sites])[machine]
+        kind = np.unique(machine * (int(nodes.max()) + 1) + nodes, return_inverse=True)[1].reshape(-1)
         return cls(
             looked=looked,
             fitting=fitting,
-            time=Terms({}),
-            place=np.full(count, -1),
-            finish_s=np.full(count, np.nan),
-            busy_s=np.full(count, np.nan),
-            power=question.power(fitting.search.group[0], fitting.nodes, looked.layout, fitting.rows),
+            starts=np.cumsum([0, *counts]),
+            machine=machine,
+            rows=rows,
+            nodes=nodes,
+            kind=kind,
+            domain=domain,
+            power=question.powers(sites, machine, nodes, looked.layout, rows),
+            finish_s=np.full(len(rows), np.nan),
+            busy_s=np.full(len(rows), np.nan),
+            time=[Terms({})] * len(fitting),
+            place=np.full(len(rows), -1),
         )
 
-    @property
-    def nodes(self) -> Rows:
-        """Shapes of each of them."""
-        return self.fitting.nodes
+    def sites(self) -> Iterator[tuple[int, Site]]:
+        """Number and site of each machine."""
+        return enumerate(one.search.group[0] for one in self.fitting)
 
-    def over(self, busy: NDArray[np.float64], wall: NDArray[np.float64]) -> _Timed:
-        """With times that are right but for rounding."""
-        return replace(self, busy_s=busy, finish_s=wall)
+    def of_machine(self, number: int, rows: Rows) -> Rows:
+        """Of some ascending places those on a machine."""
+        first, last = np.searchsorted(rows, self.starts[number : number + 2])
+        return rows[first:last]
 
-    def exactly(self, places: Rows, timed: Timed, busy: NDArray[np.float64]) -> _Timed:
-        """With the exact times of some of them."""
-        finish_s, busy_s, place = self.finish_s.copy(), self.busy_s.copy(), self.place.copy()
-        elements = timed.first + np.arange(len(places))
-        finish_s[places], busy_s[places], place[places] = timed.terms.total[elements], busy[elements], elements
-        return replace(self, finish_s=finish_s, busy_s=busy_s, place=place, time=timed.terms)
+    def at_level(self, question: TrainingQuestion, number: int) -> _AtLevel:
+        """Those that fit at the confidence of a number, with the margins of their times."""
+        levels = [one.levels[number] for one in self.fitting]
+        places = [first + one.places[number] for first, one in zip(self.starts.tolist(), self.fitting)]
+        margins = [
+            question.band(site).time_margins(levels[place].confidence, self.power[places[place]])
+            for place, site in self.sites()
+        ]
+        stands = np.concatenate([one.stands[number] for one in self.fitting])
+        return _AtLevel(at=np.concatenate(places), stands=stands, margin=np.concatenate(margins), levels=levels)
+
+    def roughly(self, question: TrainingQuestion) -> _Timed:
+        """With times that are right but for rounding, of the machines where steps are put together."""
+        places = [place for place, one in enumerate(self.fitting) if is_analytic(one.search.spec)]
+        if self.looked.ways is None or not places:
+            return self
+        some = [self.fitting[place] for place in places]
+        asked, steps = [one.search.on(one.rows) for one in some], [one.step_s for one in some]
+        runs = run_seconds(question.arch, self.looked.layout, asked, steps)
+        known = np.isin(self.machine, places)
+        finish_s, busy_s = self.finish_s.copy(), self.busy_s.copy()
+        busy_s[known], finish_s[known] = (np.concatenate(of) for of in zip(*runs))
+        return replace(self, busy_s=busy_s, finish_s=finish_s)
+
+    def exactly(self, question: TrainingQuestion, wanted: Rows) -> _Timed:
+        """With the exact times of some of them, ascending."""
+        mine = [self.of_machine(number, wanted) for number in range(len(self.fitting))]
+        asked = [one.search.on(self.rows[some]) for one, some in zip(self.fitting, mine)]
+        found = training_times(question.arch, self.looked.layout, self.looked.ways, asked)
+        busy = {key: busy_s(terms) for key, terms in {id(one.terms): one.terms for one in found}.items()}
+        finish_s, busy_s_, place = self.finish_s.copy(), self.busy_s.copy(), self.place.copy()
+        for one, some in zip(found, mine):
+            last = one.first + len(some)
+            finish_s[some], place[some] = one.terms.total[one.first : last], np.arange(one.first, last)
+            busy_s_[some] = busy[id(one.terms)][one.first : last]
+        return replace(self, finish_s=finish_s, busy_s=busy_s_, place=place, time=[one.terms for one in found])
 
     def told(self, rows: Rows) -> Rows:
         """Those of some rows of which the time is known term by term: the fastest are among them."""
         return rows[self.place[rows] >= 0]
 
-    def wanted(self, question: TrainingQuestion, levels: Sequence[Level]) -> Rows:
+    def late_s(self, question: TrainingQuestion, level: _AtLevel) -> NDArray[np.float64]:
+        """Time beyond the deadline at a confidence; above 0 is late, nan and inf are never on time.  [s]"""
+        finish_s = self.finish_s[level.at] * level.margin
+        for number, site in self.sites():
+            if site.spot:
+                first, last = np.searchsorted(level.at, self.starts[number : number + 2])
+                mine = level.at[first:last]
+                finish_s[first:last] *= question.preemption_margin(
+                    site,
+                    np.where(np.isfinite(self.busy_s[mine]), self.busy_s[mine], 1.0),
+                    self.nodes[mine],
+                    level.levels[number].confidence,
+                )
+        return finish_s - question.latest_s
+
+    def wanted(self, question: TrainingQuestion, levels: Sequence[_AtLevel]) -> Rows:
         """Those that may be chosen, or come nearest to being on time: their last digits count."""
-        kept = np.zeros(len(self.finish_s), dtype=bool)
-        for rows, level in zip(self.fitting.places, levels):
-            late = _late_s(question, self, rows, level)
-            kept[rows[np.abs(late) <= NEAR * question.latest_s]] = True
-            missed = np.where((late > 0) & np.isfinite(late), late, np.inf)
-            if len(rows):
-                kept[rows[np.argmin(missed)]] = True
-            for some in (rows, rows[late <= 0]):
-                finish, kinds = self.finish_s[some], self._kinds(question, some)
-                least = np.full(int(kinds.max(initial=0)) + 1, np.inf)
-                np.fmin.at(least, kinds, finish)  # a time that is not known is never the least
-                kept[some[finish <= least[kinds] * (1 + NEAR)]] = True
+        kept = np.isnan(self.finish_s) & np.isnan(self.busy_s)  # nothing is known of them yet
+        kind = self.kind
+        if question.involved is not None:
+            involved = plain_training(self.looked.layout.select(self.rows), self.domain)
+            kind = np.unique(kind * (int(involved.max()) + 1) + involved, return_inverse=True)[1].reshape(-1)
+        for level in levels:
+            late = self.late_s(question, level)
+            kept[level.at[np.abs(late) <= NEAR * question.latest_s]] = True
+            missed = np.flatnonzero((late > 0) & np.isfinite(late))
+            least = least_by(self.machine[level.at[missed]], late[missed], len(self.fitting))
+            kept[level.at[missed[late[missed] <= least[self.machine[level.at[missed]]]]]] = True
+            for some in (level.at, level.at[late <= 0]):
+                least = least_by(kind[some], self.finish_s[some], int(kind.max()) + 1)
+                kept[some[self.finish_s[some] <= least[kind[some]] * (1 + NEAR)]] = True
         return np.flatnonzero(kept)
 
-    def _kinds(self, question: TrainingQuestion, places: Rows) -> Rows:
-        """A number for each of some places, of those among which only the fastest may be chosen."""
-        nodes = self.nodes[places]
-        if question.involved is None:
-            return nodes
-        rows = self.fitting.rows[places]
-        involved = plain_training(self.looked.layout.select(rows), self.fitting.search.domain)
-        return np.unique(np.stack([nodes, involved]), axis=1, return_inverse=True)[1].reshape(-1)
 
-
-def _chosen(question: TrainingQuestion, timed: _Timed, ledger: Ledger, *, every_layout: bool) -> list[Part]:
-    """At each confidence the layouts that fit the memory and meet the deadline; the fastest of each node count."""
-    fitting = timed.fitting
-    noted = [ledger, *([None] * len(fitting.levels[1:]))]  # what the median drops is not told
-    tell(fitting, ledger)
-    if not len(fitting.rows):
-        return [Part.empty(fitting.search.group)] * len(fitting.levels)
+def _parts(
+    question: TrainingQuestion, timed: _Timed, level: _AtLevel, ledger: Ledger | None, *, every_layout: bool
+) -> list[Part]:
+    """Of each machine what fits it and is on time at a confidence; the fastest of each number of shapes."""
+    layout, union, every = timed.looked.layout, timed.rows, question.involved is not None
+    late_s = timed.late_s(question, level)
+    on_time = level.at[late_s <= 0]  # nan and inf (a group that crosses an unknown network) are not on time
+    kept = on_time
+    if not every_layout:
+        told = timed.told(on_time)
+        kept = fastest(layout, union, timed.kind, timed.finish_s, told, timed.domain, every_degree=every)
+    if ledger is not None:
+        _note_late(timed, level, late_s, ledger)
+        ledger.drop("slower", "layouts", int(level.stands[late_s <= 0].sum()) - len(kept))
+    parts = _of_machines(question, timed, level, kept)
+    if not question.switches:
+        return parts
+    told = timed.told(level.at)
+    there = np.isin(timed.kind[told], timed.kind[on_time])
+    late = told[np.isfinite(timed.finish_s[told]) & ~there]
+    late = fastest(layout, union, timed.kind, timed.finish_s, late, timed.domain)
+    others = _of_machines(question, timed, level, late)
     return [
-        _part(question, timed, rows, stands, level, to, every_layout=every_layout)
-        for rows, stands, level, to in zip(fitting.places, fitting.stands, fitting.levels, noted)
+        replace(part, late=other) if part.group[0].spot and len(other.rows) else part
+        for part, other in zip(parts, others)
     ]
 
 
-def _part(
-    question: TrainingQuestion,
-    timed: _Timed,
-    rows: Rows,
-    stands: Rows,
-    level: Level,
-    ledger: Ledger | None,
-    *,
-    every_layout: bool,
-) -> Part:
-    """Of the rows that fit at a confidence, each of which stands for some, those on time at it."""
-    group, layout, union = timed.fitting.search.group, timed.looked.layout, timed.fitting.rows
-    late_s = _late_s(question, timed, rows, level)
-    on_time = rows[late_s <= 0]  # nan and inf (a group that crosses an unknown network) are not on time
-    kept = on_time
-    if not every_layout:
-        domain, every = timed.fitting.search.domain, question.involved is not None
-        kept = fastest(layout, union, timed.nodes, timed.finish_s, timed.told(on_time), domain, every_degree=every)
-    if ledger is not None:
-        _note_late(timed, rows, stands, late_s, level, ledger)
-        ledger.drop("slower", "layouts", int(stands[late_s <= 0].sum()) - len(kept))
-    part = _chosen_part(question, timed, rows, kept)
-    if not question.switches or not group[0].spot:
-        return part
-    told = timed.told(rows)
-    late = told[np.isfinite(timed.finish_s[told]) & ~np.isin(timed.nodes[told], timed.nodes[on_time])]
-    late = fastest(layout, union, timed.nodes, timed.finish_s, late, timed.fitting.search.domain)
-    return replace(part, late=_chosen_part(question, timed, rows, late)) if len(late) else part
-
-
-def _chosen_part(question: TrainingQuestion, timed: _Timed, rows: Rows, kept: Rows) -> Part:
-    """Some of the rows that fit at a confidence."""
-    told = timed.told(rows)
-    return Part(
-        group=timed.fitting.search.group,
-        layout=timed.looked.layout,
-        memory=timed.looked.memory[family_alike(question.spec, timed.fitting.search.family)],
-        rows=timed.fitting.rows[kept],
-        time=timed.time,
-        places=timed.place[kept],
-        nodes=timed.nodes[kept],
-        finish_s=timed.finish_s[kept],
-        fastest_s=least_times(timed.nodes[told], timed.finish_s[told]),
-    )
-
-
-def _note_late(
-    timed: _Timed, rows: Rows, stands: Rows, late_s: NDArray[np.float64], level: Level, ledger: Ledger
-) -> None:
-    """Layouts that are not on time, and by how much the nearest misses."""
-    group, finish_s, busy = timed.fitting.search.group, timed.finish_s[rows], timed.busy_s[rows]
-    endless = np.isfinite(busy) & ~np.isfinite(finish_s)
-    text = f"{group[0].shape.id}: fails faster than it restarts"
-    ledger.drop("failures", "layouts", int(stands[endless].sum()), nearest=text, on=names_on(group))
-    ledger.drop("network-unknown", "layouts", int(stands[~np.isfinite(busy)].sum()))
-    late = (late_s > 0) & np.isfinite(late_s)
-    if late.any():
-        least = float(late_s[late].min())
-        at = f" at {format_percentile(level.confidence)}" if level.time_margin > 1 else ""
-        text = f"{format_duration(least)} late{at} on {group[0].shape.id}"
-        ledger.drop("deadline", "layouts", int(stands[late].sum()), nearest=text, miss=least, on=names_on(group))
-
-
-def _late_s(question: TrainingQuestion, timed: _Timed, rows: Rows, level: Level) -> NDArray[np.float64]:
-    """Time beyond the deadline at a confidence; above 0 is late, nan and inf are never on time.  [s]"""
-    site, busy = timed.fitting.search.group[0], timed.busy_s[rows]
-    finish_s = timed.finish_s[rows] * question.band(site).time_margins(level.confidence, timed.power[rows])
-    if site.spot:
-        finish_s = finish_s * question.preemption_margin(
-            site, np.where(np.isfinite(busy), busy, 1.0), timed.nodes[rows], level.confidence
+def _of_machines(question: TrainingQuestion, timed: _Timed, level: _AtLevel, kept: Rows) -> list[Part]:
+    """Of each machine some of the rows that fit it at a confidence."""
+    told = timed.told(level.at)
+    least = least_by(timed.kind[told], timed.finish_s[told], int(timed.kind.max()) + 1)
+    _, first = np.unique(timed.kind, return_index=True)
+    ends = np.searchsorted(timed.machine[first], np.arange(len(timed.fitting) + 1))
+    parts = []
+    for number, one in enumerate(timed.fitting):
+        mine, kinds = kept[timed.machine[kept] == number], slice(*ends[number : number + 2])
+        known = np.isfinite(least[kinds])
+        shapes, times = timed.nodes[first[kinds]][known], least[kinds][known]
+        parts.append(
+            Part(
+                group=one.search.group,
+                layout=timed.looked.layout,
+                memory=timed.looked.memory[family_alike(question.spec, one.search.family)],
+                rows=timed.rows[mine],
+                time=timed.time[number],
+                places=timed.place[mine],
+                nodes=timed.nodes[mine],
+                finish_s=timed.finish_s[mine],
+                fastest_s=dict(zip(shapes.tolist(), times.tolist())),
+            )
         )
-    return np.asarray(finish_s - question.latest_s)
+    return parts
+
+
+def _note_late(timed: _Timed, level: _AtLevel, late_s: NDArray[np.float64], ledger: Ledger) -> None:
+    """Layouts that are not on time, and by how much the nearest misses."""
+    machine, busy, count = timed.machine[level.at], timed.busy_s[level.at], len(timed.fitting)
+    finite = np.isfinite(busy)
+    late = (late_s > 0) & np.isfinite(late_s)
+
+    def stands(which: NDArray[np.bool_]) -> list[int]:
+        return [int(many) for many in np.bincount(machine[which], level.stands[which], count)]
+
+    endless, unknown, missed = stands(finite & ~np.isfinite(timed.finish_s[level.at])), stands(~finite), stands(late)
+    least = least_by(machine[late], late_s[late], count).tolist()
+    for number, site in timed.sites():
+        on, at = names_on(timed.fitting[number].search.group), level.levels[number]
+        text = f"{site.shape.id}: fails faster than it restarts"
+        ledger.drop("failures", "layouts", endless[number], nearest=text, on=on)
+        ledger.drop("network-unknown", "layouts", unknown[number])
+        if missed[number]:
+            said = f" at {format_percentile(at.confidence)}" if at.time_margin > 1 else ""
+            text = f"{format_duration(least[number])} late{said} on {site.shape.id}"
+            ledger.drop("deadline", "layouts", missed[number], nearest=text, miss=least[number], on=on)

@@ -95,11 +95,11 @@ def fastest(
     nodes: Rows,
     finish_s: NDArray[np.float64],
     chosen: Rows,
-    domain: int,
+    domain: Rows,
     *,
     every_degree: bool = False,
 ) -> Rows:
-    """Of the chosen layouts the fastest of each node count, and plainer ones of a time that is as good as equal.
+    """Of the chosen layouts the fastest of each count of nodes, and plainer ones of a time that is as good as equal.
 
     Of layouts of one time to ten digits the plainest, then the simplest. A plainer one of a later time that is the
     same to six digits stays beside it: it may be as cheap in a plan, and then it is the better (`candidates.ties`).
@@ -111,13 +111,13 @@ def fastest(
     rows
         (m,) numbers of those that there are times of.
     nodes
-        (m,) shapes of each of these.
+        (m,) shapes of each of these, or numbers that rise with them, those of each machine apart.
     finish_s
         (m,) time of each of these, finite where it is chosen.  [s]
     chosen
         Places among these m.
     domain
-        Devices that fast links join.
+        (m,) devices that fast links join there.
     every_degree
         A plainer one stays whatever its time is.
 
@@ -132,7 +132,7 @@ def fastest(
     np.minimum.at(least, nodes[chosen], rough)
     near = (rough == least[nodes[chosen]]) | every_degree
     ties, finish = chosen[near], finish[near]
-    involved = plain_training(layout.select(rows[ties]), domain)
+    involved = plain_training(layout.select(rows[ties]), domain[ties])
     simplest = [np.asarray(getattr(layout, name))[rows[ties]] for name in _SIMPLEST_LAST_TO_FIRST]
     order = np.lexsort((*simplest, involved, finish, nodes[ties]))
     if not len(order):
@@ -145,13 +145,11 @@ def fastest(
     return np.asarray(ties[order[kept]])
 
 
-def least_times(nodes: Rows, finish_s: NDArray[np.float64]) -> dict[int, float]:
-    """The shortest time of each node count.  [s]"""
-    if not len(nodes):
-        return {}
-    best = np.full(int(nodes.max()) + 1, np.inf)
-    np.fmin.at(best, nodes, finish_s)  # a time that is not known is never the least
-    return {int(count): float(best[count]) for count in np.flatnonzero(np.isfinite(best))}
+def least_by(kind: Rows, values: NDArray[np.float64], kinds: int) -> NDArray[np.float64]:
+    """The least value of each of so many kinds, infinite where there is none; one that is not known is never it."""
+    least = np.full(kinds, np.inf)
+    np.fmin.at(least, kind, values)
+    return least
 
 
 def ten_digits(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -52,6 +52,7 @@ class _Seen(NamedTuple):
 
 
 Machines: TypeAlias = dict[tuple[str, int, float | None], _Seen]
+Bands: TypeAlias = dict[tuple[str, StepMeasured], tuple[Device, Catalog, TrainingJob, ErrorBand]]
 MACHINES_BYTES = 1 << 18  # of those that a question keeps, roughly
 
 
@@ -72,6 +73,7 @@ class TrainingQuestion:
     patience_s: float | None = None  # keep ways that take so long, to tell which deadline could be met
     involved: int | None = None  # of a layout at most, and then the fastest of each degree; None: the fastest of all
     machines: Machines = field(default_factory=dict, compare=False)  # of questions that see machines alike
+    bands: Bands = field(default_factory=dict, compare=False)
 
     @property
     def switches(self) -> bool:
@@ -110,7 +112,12 @@ class TrainingQuestion:
 
     def band(self, site: Site) -> ErrorBand:
         """The error that predictions for a site carry."""
-        return band_on(self.job, self.arch, site.device, self.catalog, measured=self._step_measured(site))
+        key = site.device.id, self._step_measured(site)
+        known = self.bands.get(key)
+        if known is None or known[0] is not site.device or known[1] is not self.catalog or known[2] is not self.job:
+            band = band_on(self.job, self.arch, site.device, self.catalog, measured=key[1])
+            known = self.bands[key] = site.device, self.catalog, self.job, band
+        return known[3]
 
     def power(
         self, site: Site, nodes: NDArray[np.int64], layout: Layout, rows: NDArray[np.int64] | slice = EVERY
@@ -128,10 +135,46 @@ class TrainingQuestion:
         rows
             (n,) which of the layouts.
         """
-        split = {name: np.asarray(getattr(layout, name))[rows] for name in ("pp", "cp", "ep")}
-        strange = (nodes > 1) & strange_network(site.shape, self.catalog)
-        power = self._power(site, {**split, "devices": nodes * site.shape.devices}, strange)
-        return np.broadcast_to(power, np.shape(nodes))
+        power = self.powers([site], np.zeros(np.size(nodes), dtype=np.int64), np.ravel(nodes), layout, rows)
+        return power.reshape(np.shape(nodes))
+
+    def powers(
+        self,
+        sites: Sequence[Site],
+        machine: NDArray[np.int64],
+        nodes: NDArray[np.int64],
+        layout: Layout,
+        rows: NDArray[np.int64] | slice = EVERY,
+    ) -> NDArray[np.float64]:
+        """(n,) the same of layouts on several machines.
+
+        Parameters
+        ----------
+        sites
+            The machines.
+        machine
+            (n,) which of them each run is on.
+        nodes
+            (n,) shapes of each run.
+        layout
+            How they are split.
+        rows
+            (n,) which of the layouts.
+        """
+        sizes = {name: np.ravel(getattr(layout, name))[rows] for name in ("pp", "cp", "ep")}
+        sizes["devices"] = nodes * np.array([site.shape.devices for site in sites], dtype=np.int64)[machine]
+        alike: dict[tuple[str, str, StepMeasured, bool], list[int]] = {}
+        for number, site in enumerate(sites):
+            figures = self.tier(site), site.device.family, self._step_measured(site)
+            alike.setdefault((*figures, bool(strange_network(site.shape, self.catalog))), []).append(number)
+        power, kind = np.ones(len(machine)), np.zeros(len(sites), dtype=np.int64)
+        for place, numbers in enumerate(alike.values()):
+            kind[numbers] = place
+        for place, ((*_, strange), numbers) in enumerate(alike.items()):
+            mine = np.flatnonzero(kind[machine] == place) if len(alike) > 1 else EVERY
+            own = {name: size[mine] for name, size in sizes.items()}
+            power[mine] = self._power(sites[numbers[0]], own, (nodes[mine] > 1) & strange)
+        return power
 
     def power_figures(self, site: Site) -> tuple[object, ...]:
         """Everything besides sizes of runs that `power` follows from on a site."""
@@ -206,13 +249,10 @@ class TrainingQuestion:
         layout
             (n,) how each is split.
         """
-        of_site: dict[int, list[int]] = {}
-        for row, site in enumerate(sites):
-            of_site.setdefault(id(site), []).append(row)
-        power = np.ones(len(sites))
-        for rows in map(np.array, of_site.values()):
-            power[rows] = self.power(sites[rows[0]], nodes[rows], layout, rows)
-        return power
+        number = {id(site): site for site in sites}
+        places = {key: place for place, key in enumerate(number)}
+        machine = np.array([places[id(site)] for site in sites], dtype=np.int64)
+        return self.powers(list(number.values()), machine, nodes, layout)
 
     def mix_band(self, site: Site) -> ErrorBand:
         """The error of a group of a mix: its groups talk over its network, and how many there are is left out."""

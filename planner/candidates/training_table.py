@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from planner.brief import brief
 from planner.candidates.ledger import Ledger
-from planner.candidates.money import DEAREST_MICROUSD, rental_microusd
-from planner.candidates.offers import ShapeCaps, Site, names_on
+from planner.candidates.money import DEAREST_MICROUSD, rentals_microusd
+from planner.candidates.offers import Numbered, ShapeCaps, Site, names_on
 from planner.candidates.program import Units
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
@@ -195,36 +195,74 @@ def _crossed(
     ledger: Ledger,
 ) -> TrainingTable:
     parts = [part for part in every_part if len(part.nodes)]
-    caps = ShapeCaps(question.scenario)
-    rows = [
-        (part_index, row, site)
-        for part_index, part in enumerate(parts)
-        for site in part.group
-        for row in _within_caps(caps, part, site, ledger)
-    ]
-    if not rows:
+    if not parts:
         return TrainingTable.empty(fastest_s)
+    nodes, finish, of_all = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("nodes", "finish_s", "rows")
+    )
     starts = np.cumsum([0, *(len(part.nodes) for part in parts)])
-    index = np.array([starts[part_index] + row for part_index, row, _ in rows])
-    nodes, finish = (np.concatenate([getattr(part, name) for part in parts])[index] for name in ("nodes", "finish_s"))
-    of_all = np.concatenate([part.rows for part in parts])[index]
-    hours = finish / 3600.0
-    sites = tuple(site for _, _, site in rows)
+    every = [np.arange(start, start + len(part.nodes)) for start, part in zip(starts, parts) for _ in part.group]
+    sites = [site for part in parts for site in part.group]
+    index, of = np.concatenate(every), np.repeat(np.arange(len(sites)), [len(rows) for rows in every])
+    kept = _allowed(question, sites, of, nodes[index], finish[index], ledger)
+    index, of = index[kept], of[kept]
+    if not len(index):
+        return TrainingTable.empty(fastest_s)
+    number = np.repeat(np.arange(len(parts)), [len(part.nodes) for part in parts])[index]
+    there = tuple(sites[place] for place in of.tolist())
     return TrainingTable(
-        sites=sites,
-        nodes=nodes,
-        layout=parts[0].layout.select(of_all),
-        memory=_memory_of(parts, np.array([part_index for part_index, _, _ in rows]), of_all),
+        sites=there,
+        nodes=nodes[index],
+        layout=parts[0].layout.select(of_all[index]),
+        memory=_memory_of(parts, number, of_all[index]),
         time=_times(parts).select(index),
-        finish_s=finish,
-        cost_microusd=tuple(
-            rental_microusd(n, site.offer.price_microusd_per_hour, run, paid)
-            for n, site, run, paid in zip(
-                nodes.tolist(), sites, hours.tolist(), seconds_of([site.bill for site in sites], hours)
-            )
-        ),
+        finish_s=finish[index],
+        cost_microusd=costs_of(there, nodes[index], finish[index] / 3600.0),
         fastest_s=fastest_s,
     )
+
+
+def costs_of(sites: Sequence[Site], nodes: NDArray[np.int64], hours: NDArray[np.float64]) -> tuple[int, ...]:
+    """(n,) what runs on shapes of some sites cost.  [micro-USD]
+
+    Parameters
+    ----------
+    sites
+        (n,) where each is.
+    nodes
+        (n,) shapes of each.
+    hours
+        (n,) of each run.  [h]
+    """
+    every = Numbered(sites)
+    prices = every.whole(lambda site: site.offer.price_microusd_per_hour)
+    paid = seconds_of([site.bill for site in every.different], hours, every.number)
+    return tuple(rentals_microusd(nodes, prices, hours, paid))
+
+
+def _allowed(
+    question: TrainingQuestion,
+    sites: Sequence[Site],
+    of: NDArray[np.int64],
+    nodes: NDArray[np.int64],
+    finish_s: NDArray[np.float64],
+    ledger: Ledger,
+) -> NDArray[np.int64]:
+    """Of runs on some sites those within the limits that concern them alone, and at prices that anybody could pay."""
+    caps = ShapeCaps(question.scenario)
+    most = np.array([caps.of(site) for site in sites])[of]
+    prices = np.array([site.offer.price_microusd_per_hour for site in sites])[of]
+    within = nodes <= most
+    for place in np.unique(of[~within]).tolist():
+        beyond, site = nodes[(of == place) & ~within], sites[place]
+        least, cap = int(beyond.min()), caps.of(site)
+        text = f"{counted(least, 'shape')} of {site.said}, {cap} allowed"
+        ledger.drop("quota", "columns", len(beyond), nearest=text, miss=float(least - cap), on=names_on([site]))
+    dear = within & (nodes * (prices / 1e6) * (finish_s / 3600.0) * 1e6 > DEAREST_MICROUSD)
+    for place in np.unique(of[dear]).tolist():
+        many, text = int(dear[of == place].sum()), f"{sites[place].offer.id}: more than $10,000,000,000"
+        ledger.drop("too-dear", "columns", many, nearest=text)
+    return np.flatnonzero(within & ~dear)
 
 
 def _memory_of(parts: Sequence[Part], part: NDArray[np.int64], of_all: NDArray[np.int64]) -> Terms:
@@ -236,22 +274,6 @@ def _memory_of(parts: Sequence[Part], part: NDArray[np.int64], of_all: NDArray[n
     places = [np.flatnonzero(which == number) for number in every]
     terms = Terms.concatenate([memory.select(of_all[some]) for memory, some in zip(every.values(), places)])
     return terms.select(np.argsort(np.concatenate(places)))
-
-
-def _within_caps(caps: ShapeCaps, part: Part, site: Site, ledger: Ledger) -> list[int]:
-    cap = caps.of(site)
-    kept = np.flatnonzero(part.nodes <= cap)
-    if len(kept) < len(part.nodes):
-        least = int(part.nodes[part.nodes > cap].min())
-        text = f"{counted(least, 'shape')} of {site.said}, {cap} allowed"
-        ledger.drop(
-            "quota", "columns", len(part.nodes) - len(kept), nearest=text, miss=float(least - cap), on=names_on([site])
-        )
-    dollars = part.nodes[kept] * (site.offer.price_microusd_per_hour / 1e6) * (part.finish_s[kept] / 3600.0)
-    sane = kept[dollars * 1e6 <= DEAREST_MICROUSD]
-    ledger.drop("too-dear", "columns", len(kept) - len(sane), nearest=f"{site.offer.id}: more than $10,000,000,000")
-    found: list[int] = sane.tolist()
-    return found
 
 
 def _times(parts: Sequence[Part]) -> Terms:

@@ -91,12 +91,23 @@ def bill_of(offer: Offer, catalog: Catalog, hardware: Hardware) -> Bill | None:
     return Bill(step_s=step_s, minimum_s=minimum_s, boot_s=boot_s, facts=facts)
 
 
-def seconds_of(bills: Sequence[Bill | None], hours: NDArray[np.float64]) -> list[float | None]:
-    """Time that each of some runs is billed for; None where it is the time of the run.  [s]"""
-    terms = np.array([(one.boot_s, one.step_s, one.minimum_s) if one else (0.0, 1.0, 0.0) for one in bills])
-    boot, step, minimum = terms.reshape(-1, 3).T
-    found = np.asarray(billed_s(3600.0 * hours, boot, step, minimum)).tolist()
-    return [seconds if bill else None for bill, seconds in zip(bills, found)]
+def seconds_of(
+    bills: Sequence[Bill | None], hours: NDArray[np.float64], of: NDArray[np.int64] | slice = slice(None)
+) -> NDArray[np.float64]:
+    """(n,) time that each of some runs is billed for; nan where it is the time of the run.  [s]
+
+    Parameters
+    ----------
+    bills
+        Terms of some rentals.
+    hours
+        (n,) of each run.  [h]
+    of
+        (n,) which of the terms are its own; left out: there is one for each.
+    """
+    terms = np.array([(one.boot_s, one.step_s, one.minimum_s) if one else (0.0, np.nan, 0.0) for one in bills])
+    boot, step, minimum = terms.reshape(-1, 3)[of].T
+    return np.where(np.isnan(step), np.nan, billed_s(3600.0 * hours, boot, step, minimum))
 
 
 def billed_hours(bill: Bill | None, hours: float) -> float:

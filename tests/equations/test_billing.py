@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.candidates.money import cost_microusd, rental_microusd
+from planner.candidates.money import cost_microusd, rental_microusd, rentals_microusd
 from planner.checks.facts import exact_rental
 from planner.equations.machine_costs import ROUNDING, billed_s
-from planner.estimate.bill import Bill
+from planner.estimate.bill import Bill, seconds_of
 
 HELD = st.floats(min_value=1e-3, max_value=1e8)
 BOOT = st.floats(min_value=0.0, max_value=7200.0)
@@ -72,3 +72,25 @@ def test_money_is_that_of_the_verifier_and_never_below_time_times_price(
     assert cost == round(Fraction(bill.seconds(hours)) / 3600 * shapes * price)
     assert cost >= int(cost_microusd(shapes, price, hours) * (1 - 4 * ROUNDING)) - 1
     assert rental_microusd(shapes, price, hours, None) == cost_microusd(shapes, price, hours)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 10**6), st.integers(0, 10**12), HELD, BOOT, st.sampled_from([None, 1, 1800, 0.3])),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_many_rentals_cost_what_each_does(runs: list[tuple[int, int, float, float, float | None]]) -> None:
+    """Whole seconds in 64 bits, products beyond them, parts of a second, time that is not billed by a step, halves."""
+    runs = [*runs, (1, 1, 1800.0, 0.0, 1800), (3, 1, 1800.0, 0.0, 1800)]
+    bills = [None if step is None else Bill(step_s=step, minimum_s=0.0, boot_s=boot) for *_, boot, step in runs]
+    nodes, prices, held = (np.array(column) for column in list(zip(*runs))[:3])
+    hours = held / 3600.0
+    expected = [
+        rental_microusd(int(n), int(price), float(h), bill.seconds(float(h)) if bill else None)
+        for n, price, h, bill in zip(nodes, prices, hours, bills)
+    ]
+    every, of = list(dict.fromkeys(bills)), [list(dict.fromkeys(bills)).index(bill) for bill in bills]
+    assert rentals_microusd(nodes, prices, hours, seconds_of(bills, hours)) == expected
+    assert rentals_microusd(nodes, prices, hours, seconds_of(every, hours, np.array(of))) == expected
