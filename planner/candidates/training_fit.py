@@ -28,7 +28,7 @@ from planner.candidates.layouts import (
 )
 from planner.candidates.offers import Site
 from planner.candidates.ties import plain_training
-from planner.candidates.training_choice import least_policies, nearest, policy_runs
+from planner.candidates.training_choice import least_by, least_policies, nearest, policy_runs
 from planner.candidates.training_looked import Fit, Fitting, Level, Looked, Misses, Search
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
@@ -200,7 +200,10 @@ def _grown(
             paces = {told: _pace_s(question, finer, missing[told][0], fit) for told, fit in between.items()}
             found.append((finer, between, paces))
     for evaluated, its, paces in found:
-        fastest = {told: _rivals(question, evaluated, missing[told][0], fit, paces[told]) for told, fit in its.items()}
+        kinds = _kinds(question, evaluated, [(missing[told][0], fit) for told, fit in its.items()])
+        fastest = {
+            told: _rivals(missing[told][0], fit, paces[told], kind) for (told, fit), kind in zip(its.items(), kinds)
+        }
         known = _with(question, known, evaluated, fastest)
     return known
 
@@ -210,9 +213,20 @@ def _pace_s(question: TrainingQuestion, evaluated: _Evaluated, search: Search, f
     return np.asarray(pace_s(question.arch, evaluated.layout, search.on(fit.rows), fit.step_s))
 
 
-def _rivals(
-    question: TrainingQuestion, evaluated: _Evaluated, search: Search, fit: Fit, pace: NDArray[np.float64]
-) -> Fit:
+def _kinds(question: TrainingQuestion, evaluated: _Evaluated, found: Sequence[tuple[Search, Fit]]) -> Iterator[Rows]:
+    """For each machine a number of each layout, of those among which only the fastest may be chosen there."""
+    counts = [len(fit.rows) for _, fit in found]
+    machine = np.repeat(np.arange(len(found)), counts)
+    rows, nodes = (np.concatenate([_NONE, *(getattr(fit, name) for _, fit in found)]) for name in ("rows", "nodes"))
+    power = question.powers([search.group[0] for search, _ in found], machine, nodes, evaluated.layout, rows)
+    kind = _apart(nodes, power)
+    if question.involved is not None:
+        domain = np.array([search.domain for search, _ in found], dtype=np.int64)[machine]
+        kind = _apart(kind, plain_training(evaluated.layout.select(rows), domain))
+    return iter(np.split(kind, np.cumsum(counts)[:-1]))
+
+
+def _rivals(search: Search, fit: Fit, pace: NDArray[np.float64], kind: Rows) -> Fit:
     """Without layouts that are slower than another one of as many shapes and as wide a band, whatever is asked.
 
     Time beyond the steps follows from that of the steps and the shapes alone, so that the slower stays the slower. The
@@ -220,20 +234,18 @@ def _rivals(
     """
     if not is_analytic(search.spec):
         return fit
-    kind = _apart(fit.nodes, question.power(search.group[0], fit.nodes, evaluated.layout, fit.rows))
-    if question.involved is not None:
-        kind = _apart(kind, plain_training(evaluated.layout.select(fit.rows), search.domain))
     kept, stands, kinds = np.zeros(len(fit.rows), dtype=bool), [], int(kind.max(initial=0)) + 1
     for fits in fit.fits:
-        mine, least = np.flatnonzero(fits), np.full(kinds, np.inf)
-        np.fmin.at(least, kind[mine], pace[mine])
+        mine = np.flatnonzero(fits)
+        least = least_by(kind[mine], pace[mine], kinds)
         rivals = mine[~(pace[mine] > least[kind[mine]] * (1 + AS_FAST))]  # what is not known is no slower
         order = rivals[np.lexsort((pace[rivals], kind[rivals]))]
-        of, first = np.unique(kind[order], return_index=True)
+        of = kind[order]
+        first = np.flatnonzero(np.diff(of, prepend=-1))
         many = np.zeros(len(fit.rows), dtype=np.int64)
         many[rivals] = 1
         left = np.bincount(kind[mine], minlength=kinds) - np.bincount(kind[rivals], minlength=kinds)
-        many[order[first]] += left[of]
+        many[order[first]] += left[of[first]]
         kept[rivals] = True
         stands.append(many)
     return replace(fit, stands=tuple(stands)).select(np.flatnonzero(kept))
