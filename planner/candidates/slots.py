@@ -40,20 +40,26 @@ class Starts:
     """When each way may start, and how much of the calendar it holds."""
 
     first: IntArray  # (columns,) first period in which it may start
-    last: IntArray  # (columns,) last one; below `first`: never
-    span: IntArray  # (columns,) periods that it holds; of an elastic job, in which it runs
-    stop: IntArray  # (columns,) end of the window of an elastic job
-    elastic: NDArray[np.bool_]
+    last: IntArray  # (columns,) last one in which a run without pauses may; below `first`: never
+    span: IntArray  # (columns,) periods that such a run holds
+    elastic: NDArray[np.bool_]  # (columns,) whether its job may pause there
+    stop: IntArray  # (columns,) if so, the end of the window in which it runs
+    running: IntArray  # (columns,) and the periods in which it does
+
+    @property
+    def pausing(self) -> NDArray[np.bool_]:
+        """(columns,) whether it may run with pauses and be done in time."""
+        return self.elastic & (self.first + self.running <= self.stop)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slots:
-    """Ways with a start: columns of workloads in the calendar program."""
+    """Ways with a start: columns of workloads in the calendar program. What may pause has one for that, too."""
 
     way: IntArray  # (columns,) index into the ways
     start: IntArray
     stop: IntArray
-    span: IntArray
-    elastic: NDArray[np.bool_]
+    span: IntArray  # (columns,) periods that it holds, or runs in
+    elastic: NDArray[np.bool_]  # (columns,) whether it runs with pauses
     pool: IntArray
     tasks: tuple[Task, ...]

@@ -50,7 +50,7 @@ def timetable(ways: Ways) -> Timetable:
     topping_up = [site_of(one.on_demand, ways.catalog) for one in ways.pools if one.on_demand is not None]
     limits = list(limits_of(ways.scenario, ways.facts, grid, topping_up))
     copies = copies_of(ways.scenario, ways.catalog, ways.facts, ways.program.tasks)
-    able = np.flatnonzero(starts.last >= starts.first)
+    able = np.flatnonzero((starts.last >= starts.first) | starts.pausing)
     standing = node_rows(ways.shared) if ways.shared is not None else ()
     copied = [
         Row(name="", label="", bound=-1, columns=copy.columns, coefficients=np.ones_like(copy.columns))
@@ -68,21 +68,25 @@ def timetable(ways: Ways) -> Timetable:
         program=replace(program, rows=tuple(rows)),
         rows=np.concatenate([ways.rows[slots.way], np.full(len(bought.purchases), -1, dtype=np.int64)]),
         calendar=_calendar(ways, grid, slots, bought),
-        late=_counted(ways.program.tasks, starts.last < starts.first),
+        late=_counted(ways.program.tasks, (starts.last < starts.first) & ~starts.pausing),
         thinned=_counted(ways.program.tasks, np.isin(np.arange(len(ways.facts)), np.setdiff1d(able, kept))),
         shared=nodes,
     )
 
 
 def _starts(ways: Ways, grid: Grid, pool: IntArray) -> Starts:
-    """Windows of every way: of a fixed job its start periods, of an elastic one the periods that it may run in.
+    """Windows of every way: its start periods, and of an elastic job the periods that it may run in with pauses.
 
-    Where a scenario states no periods, what is paid by the hour may end after the horizon; contracts end there.
+    What changes machines or stands on nodes of fleets runs through. Where a scenario states no periods, what is paid by
+    the hour may end after the horizon; contracts end there.
     """
     n = ways.program.column_count
     first, last = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    span, stop = np.full(n, grid.periods, dtype=np.int64), np.full(n, grid.periods, dtype=np.int64)
+    span, stop, running = (np.full(n, grid.periods, dtype=np.int64) for _ in range(3))
     elastic = np.zeros(n, dtype=bool)
+    through = ways.turn_s > 0
+    if ways.shared is not None:
+        through |= ways.shared.devices > 0
     jobs = {job.name: job for job in ways.scenario.training}
     for task in ways.program.tasks:
         part = slice(task.first, task.stop)
@@ -92,14 +96,12 @@ def _starts(ways: Ways, grid: Grid, pool: IntArray) -> Starts:
         end_s, hold = job.start_s + ways.latest_s.get(job.name, job.deadline_s), ways.hold_s[part]
         first[part] = grid.first(job.start_s)
         if job.schedule == "elastic":
-            elastic[part], stop[part] = True, grid.stop_running(hold, ways.restart_s[part], end_s)
-            span[part] = grid.running_periods(hold, ways.restart_s[part])
-            last[part] = np.where(first[part] + span[part] <= stop[part], first[part], first[part] - 1)
-        else:
-            ends = ways.scenario.periods_s is not None or pool[part] != NO_POOL
-            last[part] = grid.last(hold, np.where(ends, min(end_s, grid.horizon_s), end_s))
-            span[part] = grid.touched(0, hold)
-    return Starts(first=first, last=last, span=span, stop=stop, elastic=elastic)
+            elastic[part], stop[part] = ~through[part], grid.stop_running(hold, ways.restart_s[part], end_s)
+            running[part] = grid.running_periods(hold, ways.restart_s[part])
+        ends = ways.scenario.periods_s is not None or pool[part] != NO_POOL
+        last[part] = grid.last(hold, np.where(ends, min(end_s, grid.horizon_s), end_s))
+        span[part] = grid.touched(0, hold)
+    return Starts(first=first, last=last, span=span, elastic=elastic, stop=stop, running=running)
 
 
 def _way_rows(ways: Ways, grid: Grid, starts: Starts, limits: Sequence[Limit]) -> Iterator[Row]:
@@ -138,9 +140,15 @@ def _worth_a_start(ways: Ways, starts: Starts, able: IntArray, pool: IntArray, s
     Those on what is owned stay beside cheaper rented ones: whoever names them asks what they would cost.
     """
     everyone = np.arange(ways.program.column_count)
-    # of what may pause some ways may still end in a period that the deadline cuts
-    late = grid_of(ways.scenario).periods - np.where(starts.elastic, starts.stop, starts.last)
-    sizes = [("span", starts.span), ("late", late)]
+    periods = grid_of(ways.scenario).periods
+    sizes = [("span", starts.span), ("late", periods - starts.last)]
+    if starts.elastic.any():  # with pauses some ways may still end in a period that the deadline cuts, others may not
+        jobs = {job.name for job in ways.scenario.training if job.schedule == "elastic"}
+        never = np.zeros(len(everyone), dtype=np.int64)
+        for task in ways.program.tasks:
+            never[task.first : task.stop] = (periods + 1) * (task.name in jobs)
+        sizes += [("running", np.where(starts.pausing, starts.running, never))]
+        sizes += [("late with pauses", np.where(starts.pausing, periods - starts.stop, never))]
     sizes += [(str(number), np.where(pool == number, ways.program.nodes, 0)) for number in range(len(ways.pools))]
     if ways.latest_s:  # deadlines will be moved: to the second
         sizes.append(("hold", np.ceil(np.where(np.isfinite(ways.hold_s), ways.hold_s, 0.0)).astype(np.int64)))
@@ -174,21 +182,26 @@ def _held_back(ways: Ways, shared: Sequence[Row], pool: IntArray) -> NDArray[np.
 
 
 def _slots(ways: Ways, grid: Grid, starts: Starts, kept: IntArray, pool: IntArray, moved: NDArray[np.bool_]) -> Slots:
-    """Every way that is kept, once for each start that may matter."""
-    once = starts.elastic[kept] | ~moved[kept]
-    counts = np.where(once, 1, starts.last[kept] - starts.first[kept] + 1)
+    """Every way that is kept, once for each start that may matter, and once with pauses where these may."""
+    through = np.maximum(starts.last[kept] - starts.first[kept] + 1, 0)
+    through = np.where(moved[kept], through, np.minimum(through, 1))
+    paused = starts.pausing[kept] & (moved[kept] | (through == 0))  # alone a job runs through
+    counts = through + paused
     way = np.repeat(kept, counts)
     begins = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    start = starts.first[way] + np.arange(len(way)) - np.repeat(begins[:-1], counts)
-    stop = np.where(starts.elastic[way], starts.stop[way], np.minimum(start + starts.span[way], grid.periods))
+    number = np.arange(len(way)) - np.repeat(begins[:-1], counts)
+    elastic = np.repeat(paused, counts) & (number == np.repeat(through, counts))
+    start = starts.first[way] + np.where(elastic, 0, number)
+    span = np.where(elastic, starts.running[way], starts.span[way])
+    stop = np.where(elastic, starts.stop[way], np.minimum(start + span, grid.periods))
     edges = np.searchsorted(way, [task.first for task in ways.program.tasks])
     ends = np.searchsorted(way, [task.stop for task in ways.program.tasks])
     return Slots(
         way=way,
         start=start,
         stop=stop,
-        span=starts.span[way],
-        elastic=starts.elastic[way],
+        span=span,
+        elastic=elastic,
         pool=pool[way],
         tasks=tuple(
             replace(task, first=int(first), stop=int(end)) for task, first, end in zip(ways.program.tasks, edges, ends)

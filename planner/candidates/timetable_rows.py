@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.candidates.calendar import NO_POOL
 from planner.candidates.grid import Grid
@@ -302,7 +303,7 @@ def _offered(frame: _Frame) -> Iterator[Row]:
 
 
 def _paused(frame: _Frame) -> Iterator[Row]:
-    """A plan of an elastic job runs in as many periods as it takes, in none when it is not chosen."""
+    """A run with pauses is in as many periods as it takes, in none when it is not chosen."""
     runs = np.array(frame.bought.slots, dtype=np.int64)
     counts = {column: task.count for task in frame.slots.tasks for column in range(task.first, task.stop)}
     for slot in np.flatnonzero(frame.slots.elastic).tolist():
@@ -328,14 +329,14 @@ def _ordered(frame: _Frame) -> Iterator[Row]:
 
 def _order(frame: _Frame, name: str, label: str, before: range, after: range) -> Iterator[Row]:
     first, second = _Running.of(frame, before), _Running.of(frame, after)
-    most = 1 if not first.elastic else int(frame.slots.span[before.start : before.stop].max(initial=1))
+    own = frame.slots.elastic[before.start : before.stop]
+    most = int(frame.slots.span[before.start : before.stop][own].max(initial=1))
     for period in range(frame.grid.periods):
-        # a fixed job is not done before its end; an elastic one while it has periods to run
+        # a run without pauses is not done before its end; one with pauses while it has periods to run
         open_ = first.columns[frame.stop[first.columns] > period]
-        # what starts by now, or runs now
-        begun = second.columns[
-            frame.start[second.columns] == period if second.elastic else frame.start[second.columns] <= period
-        ]
+        # what started by now, or runs now
+        start = frame.start[second.columns]
+        begun = second.columns[np.where(second.running, start == period, start <= period)]
         if not len(open_) or not len(begun):
             continue
         coefficients = np.append(np.ones(len(open_), dtype=np.int64), np.full(len(begun), most))
@@ -345,17 +346,17 @@ def _order(frame: _Frame, name: str, label: str, before: range, after: range) ->
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    """Columns that say when a job runs: its starts, or its running periods."""
+    """Columns that say when a job runs: its starts, and its running periods where it pauses."""
 
     columns: IntArray
-    elastic: bool
+    running: NDArray[np.bool_]  # which of them are periods
 
     @classmethod
     def of(cls, frame: _Frame, columns: range) -> _Running:
         own = np.arange(columns.start, columns.stop)
-        if not frame.slots.elastic[own].any():
-            return cls(own, False)
-        return cls(np.flatnonzero(np.isin(frame.bought.slots, own)) + frame.first_bought, True)
+        starts = own[~frame.slots.elastic[own]]
+        runs = np.flatnonzero(np.isin(frame.bought.slots, own)) + frame.first_bought
+        return cls(np.append(starts, runs), np.repeat([False, True], [len(starts), len(runs)]))
 
 
 def _copied(frame: _Frame, copies: Sequence[Copy]) -> Iterator[Row]:

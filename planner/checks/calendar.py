@@ -182,7 +182,7 @@ def row_timing_findings(
         begin = asked.start_s / 3600.0 + (row["switch"]["switch_hours"] if after else 0.0)
         cells = {"start_hours": begin, "end_hours": begin + row["hours"], "runs": None}
         yield from cell_findings("wrong-start", asked.name, row, cells)
-    elif asked.schedule == "elastic":
+    elif asked.schedule == "elastic" and row["runs"] is not None:
         yield from _pausing(asked, row, grid)
     else:
         yield from _started(asked, row, facts, scenario, grid)
@@ -226,7 +226,7 @@ def _pausing(job: TrainingJob, row: TrainingAllocation, grid: Grid) -> Iterator[
     """A job that may pause: enough whole periods within its window, no more jobs at once than there are."""
     runs = row["runs"]
     if not runs:
-        yield Finding("wrong-start", f"{job.name}: it may pause, and no running periods are named")
+        yield Finding("wrong-start", f"{job.name}: it pauses, and no running periods are named")
         return
     ends = {"start_hours": runs[0]["start_hours"], "end_hours": runs[-1]["end_hours"]}
     yield from cell_findings("wrong-start", job.name, row, ends)

@@ -199,7 +199,6 @@ def shared_findings(document: PlanDocument, scenario: Scenario, catalog: Catalog
 
 def _there(tenants: Mapping[str, Sequence[Tenant]], scenario: Scenario) -> Iterator[Finding]:
     """Jobs that run through, beside fleets, while the nodes are there."""
-    jobs = {job.name: job for job in scenario.training}
     for users in tenants.values():
         for name, row in users:
             if "jobs" not in row:
@@ -207,7 +206,7 @@ def _there(tenants: Mapping[str, Sequence[Tenant]], scenario: Scenario) -> Itera
             until, horizon = row["start_hours"] + row["held_hours"], scenario.horizon_s / 3600.0
             if until > horizon * (1 + TOLERANCE):
                 yield Finding(WRONG, f"{name}: runs until {until:.6g} h, nodes are shared until {horizon:.6g} h")
-            if jobs[name].schedule != "fixed" or scenario.uncertainty or "mix" in row or "switch" in row:
+            if row["runs"] or scenario.uncertainty or "mix" in row or "switch" in row:
                 yield Finding(WRONG, f"{name}: such a job has nodes of its own")
 
 

@@ -214,7 +214,7 @@ class TrainingJob(Part):
     )
     schedule: Literal["fixed", "elastic"] = Field(
         "fixed",
-        description="fixed runs through; elastic may pause between periods, on the same machines (wants periods)",
+        description="fixed runs through; elastic may, or pauses between periods, on the same machines (wants periods)",
     )
     regions: OneOrMany[Pattern] = Field(
         ("*",), description="where it may run, rented or owned, as hardware.regions: where its data must stay, say"

@@ -78,6 +78,9 @@ def asked(jobs: Sequence[dict[str, Any]], periods: int = 8, **top: Any) -> Scena
     return scenario(training=jobs, periods=steps(1), horizon=steps(periods), **top)
 
 
+RESTARTS = {"mtbf_per_device": "1000 months", "stragglers": 0, "checkpoint_bandwidth": "1 PB/s", "restart": "400 s"}
+
+
 # ---- each rule -----------------------------------------------------------------------------------
 
 
@@ -215,14 +218,15 @@ def test_the_earliest_finish_is_that_of_the_last_period_of_a_job_that_may_pause(
 
 
 def test_a_restart_takes_time_of_every_running_period() -> None:
-    """3000 s and a hair of work: in periods of which 1, 400 or 600 s go into restarts."""
+    """3000 s and a hair of work: in periods of which 1, 400 or 600 s go into restarts; each fourth is another job's."""
     own, limit = catalog(), {"quotas": [{"max_shapes": 2}]}
     quiet = {"mtbf_per_device": "1000 months", "stragglers": 0, "scale_loss": 0, "checkpoint_bandwidth": "1 PB/s"}
     spans = {}
     for restart in ("1 s", "400 s", "600 s"):
-        asked_job = job(schedule="elastic", failures={**quiet, "restart": restart}, deadline="8000 s")
-        found, solution = solved(asked([asked_job], hardware=limit), own)
-        spans[restart] = len(list(running(found, solution)))
+        asked_job = job(schedule="elastic", failures={**quiet, "restart": restart}, deadline="15000 s")
+        others = [job(f"b{n}", start=f"{n}000 s", deadline="1000 s", failures="none", tokens="0.3B") for n in (3, 7, 11)]
+        found, solution = solved(asked([asked_job, *others], 15, hardware=limit), own)
+        spans[restart] = sum(name == asked_job["name"] for name, _ in running(found, solution))
     assert spans == {"1 s": 4, "400 s": 6, "600 s": 8}
 
 
@@ -563,14 +567,14 @@ def test_the_shipped_portfolio_is_of_a_size_that_can_be_proven() -> None:
     assert all(task.first < task.stop for task in found.program.tasks)
 
 
-@given(tiny_calendars(), st.integers(min_value=1, max_value=2))
+@given(tiny_calendars(), st.integers(min_value=1, max_value=2), st.sampled_from(["none", RESTARTS]))
 @settings(max_examples=25, few=10)
-def test_a_job_that_may_pause_never_costs_more(tiny: Tiny, count: int) -> None:
-    """Without restarts every plan of rigid jobs is one of jobs that may pause; also of several alike."""
+def test_a_job_that_may_pause_never_costs_more(tiny: Tiny, count: int, failures: Any) -> None:
+    """Every plan of rigid jobs is one of jobs that may pause, whatever a restart takes; also of several alike."""
     data = plain(tiny.scenario.resolved)
     if tiny.order and len(tiny.jobs) > 1:
         count = 1  # jobs with a count stand in no order
-    rigid = [{**one, "count": count} for one in data["training"]]
+    rigid = [{**one, "count": count, "failures": failures} for one in data["training"]]
     before = cost(scenario(**{**data, "training": rigid}), tiny.catalog)
     loose = [{**one, "schedule": "elastic"} for one in rigid]
     after = cost(scenario(**{**data, "training": loose}), tiny.catalog)

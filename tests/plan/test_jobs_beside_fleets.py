@@ -161,9 +161,8 @@ def test_four_idle_devices_are_enough(plan: Document) -> None:
         {"job": {"start": "500 h"}},  # its deadline is beyond the horizon, up to which the node is there
         {"job": {"count": 2}},  # two of four devices do not fit
         {"job": {"regions": "r1"}},  # the node is not there
-        {"periods": "10 d", "job": {"schedule": "elastic"}},
     ],
-    ids=["apart", "beyond the horizon", "too many", "elsewhere", "pauses"],
+    ids=["apart", "beyond the horizon", "too many", "elsewhere"],
 )
 def test_what_does_not_stand_beside_fleets(top: dict[str, Any]) -> None:
     question, known = small(**top)
@@ -173,6 +172,15 @@ def test_what_does_not_stand_beside_fleets(top: dict[str, Any]) -> None:
     assert errors(document, known) == []
     if "start" in top.get("job", {}):
         assert any("deadline is beyond the horizon" in line for line in document["assumed"])
+
+
+def test_a_job_that_may_pause_stands_beside_fleets_too() -> None:
+    """As one that may not: to be allowed to pause cost it machines of its own."""
+    question, known = small(periods="10 d", job={"schedule": "elastic"})
+    document = api.solve(question, known).document
+    (row,) = on_shared(document)
+    assert (document["status"], document["summary"]["cost_usd"], row["runs"]) == ("optimal", 720, None)
+    assert errors(document, known) == []
 
 
 def test_beside_a_calendar_too() -> None:

@@ -111,9 +111,8 @@ def test_no_hour_later_is_on_time_and_each_earlier_is_dearer() -> None:
         asked(spot={"interruptions": "0.05 /h", "restart": "60 h"}),  # the restart costs more than spot saves
         asked(spot={"interruptions": "30 /h", "restart": "30 min"}),  # spot never gets anything done
         asked(hardware={"quotas": [{"price_model": "spot", "max_shapes": 0}]}),
-        asked({"schedule": "elastic"}, periods="1 d", horizon="100 h"),  # it pauses instead
     ],
-    ids=["off", "enough spot", "dear restart", "no spot", "no quota", "pauses"],
+    ids=["off", "enough spot", "dear restart", "no spot", "no quota"],
 )
 def test_a_switch_that_never_pays_or_is_not_asked_for_is_not_offered(changed: Scenario) -> None:
     own = enumerate_candidates(changed, world(), load_model, pruned=False)
@@ -369,3 +368,13 @@ def test_who_stays_with_a_switch_holds_the_nodes_of_both_its_parts() -> None:
 def unit(columns: int, column: int) -> IntArray:
     """One unit of a column."""
     return np.eye(columns, dtype=np.int64)[column]
+
+
+def test_a_job_that_may_pause_may_change_machines_too() -> None:
+    """To be allowed to pause cost it the switch."""
+    rigid = solve(asked(periods="1 d", horizon="100 h"), world()).document
+    loose = solve(asked({"schedule": "elastic"}, periods="1 d", horizon="100 h"), world())
+    assert switched(rigid)
+    assert switched(loose.document)
+    assert loose.document["summary"]["cost_microusd"] == rigid["summary"]["cost_microusd"]
+    assert [problem for problem in loose.verify(world()) if problem.severity == "error"] == []
