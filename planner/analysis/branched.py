@@ -22,7 +22,7 @@ from planner.candidates.shared_nodes import NODES
 from planner.carriers import dataclass
 from planner.optimize import highs
 from planner.optimize.status import FloatArray
-from planner.plan.branches import MOST_BRANCHES, Left, Way, left_below
+from planner.plan.branches import MOST_BRANCHES, Left, Mixed, Way, left_below, no_mixes
 from planner.plan.certificate import TIE
 from planner.plan.cover import MOST_STEPS, UNMET
 from planner.plan.least_weights import STEPS, Least, Units, priced_weights
@@ -37,7 +37,7 @@ MANY = 100  # limits whose prices are all looked for; where there are more, thos
 ROUNDS, MOST_AT_ONE = 60, 400  # at one side, where there is what parts it, and where there is not
 LARGE = 10**9  # what is charged for limits that nothing meets, as much as you like
 WHOLE = 1e-6  # parts of a unit below this are rounding
-BOUGHT, USED, RUN, UNEVEN = 3, 2, 1, 0  # what is parted, first to last
+BOUGHT, USED, RUN, UNEVEN, SIZED = 4, 3, 2, 1, 0  # what is parted, first to last
 STEPS_OF_WEIGHING = 20_000  # of a search for the least of one fleet, while prices are looked for
 Ways = dict[tuple[tuple[int, int], ...], Cut]  # units by column, what they weigh and what they take
 
@@ -66,7 +66,12 @@ class _Mixture:
 
 
 def parted(
-    whole: Program, priced: Selection, value: int, share: float, over: Callable[[], bool] = lambda: False
+    whole: Program,
+    priced: Selection,
+    value: int,
+    share: float,
+    over: Callable[[], bool] = lambda: False,
+    mixed: Mixed = no_mixes,
 ) -> Selection | None:
     """A certificate with a tree of branches, or at prices of all plans that do without; None where none is made.
 
@@ -82,6 +87,8 @@ def parted(
         Of the value, within which two are equal.
     over
         Whether the time is up.
+    mixed
+        Of mixes of jobs that are not among the columns.
     """
     if whole.column_count > MOST_COLUMNS or not whole.rows or value <= 0 or not highs.available():
         return None
@@ -89,7 +96,7 @@ def parted(
     if priced["latest_s"] is not None:
         upper[whole.finish_s > priced["latest_s"] * (1 + TIE)] = 0
     for _ in range(2):  # the second time of fewer columns: at the prices of the first the bound is nearer to the value
-        left = left_below(whole, priced, upper, value)
+        left = left_below(whole, priced, upper, value, mixed)
         if left is None or left.bound >= value * STEPS:
             return None if left is None else priced  # prices of all plans do
         search, base = _Search(left, priced, value, share, over), priced
@@ -142,7 +149,9 @@ class _Search:
         self.least_taken = np.array([row.coefficients[row.coefficients > 0].min() for row in rows], dtype=np.float64)
         known = {one["number"]: one["price"] for one in priced["rows"]}
         self.start = [known.get(number, 0) for number in self.numbers]
-        self.others = {number: price for number, price in known.items() if number not in set(self.numbers)}
+        # of a limit that nobody left uses any price makes what is bought for it only lighter
+        idle = {n for n, row in enumerate(left.program.rows) if row.bound >= 0 and not (row.coefficients > 0).any()}
+        self.others = {n: price for n, price in known.items() if n not in {*self.numbers, *idle}}
         self.weights = left.unpriced.copy()
         for number, price in self.others.items():
             row = left.program.rows[number]
@@ -289,12 +298,13 @@ class _Search:
                 elif mixture.variance[k] > WHOLE:  # each way whole, and more units in one than in another
                     yield UNEVEN, weight * float(mixture.variance[k]), self._units(k, int(mixture.most[k]) - 1)
             for place, number in enumerate(self.numbers if one_job else ()):
-                using = self.left.using(task, number)
-                used = float(mean[task.first : task.stop][using].sum())
-                if WHOLE < used < 1.0 - WHOLE:
-                    taken = float((self.taken[place, task.first : task.stop] * mean[task.first : task.stop]).sum())
-                    branch: Branch = {"kind": "use", "workload": task.name, "number": number}
-                    yield USED, min(used, 1.0 - used) * taken / max(float(self.taken[place].max()), 1.0), branch
+                part = slice(task.first, task.stop)
+                taken = float((self.taken[place, part] * mean[part]).sum())
+                for order, most in ((USED, 0), (SIZED, int(taken + WHOLE))):  # at all, or more than in the mean
+                    used = float(mean[part][self.left.using(task, number, most)].sum())
+                    if WHOLE < used < 1.0 - WHOLE:
+                        branch: Branch = {"kind": "use", "workload": task.name, "number": number, "most": most}
+                        yield order, min(used, 1.0 - used) * taken / max(float(self.taken[place].max()), 1.0), branch
 
     def _units(self, column: int, most: int) -> Branch:
         return {"kind": "units", "number": int(self.left.column[column]), "most": most}

@@ -38,6 +38,7 @@ from planner.plan.certificate import (
     bound_of_choices,
     bound_of_earlier,
     certified_bound,
+    least_mixes,
     prices_alone,
     settled,
 )
@@ -124,8 +125,9 @@ def certificate_of(
         if better <= bound:
             break
         priced, bound = whole, better
-    if not reaches(value, bound, share) and not over() and not ready.spaces:
-        tree = parted(settled(candidates, priced, known=True).whole, priced, value, share, over)
+    if not reaches(value, bound, share) and not over():
+        mixed = least_mixes(candidates, criterion)
+        tree = parted(settled(candidates, priced, known=True).whole, priced, value, share, over, mixed)
         better = 0 if tree is None else certified_bound(settled(candidates, tree, known=True), tree, value)
         priced, bound = (tree, better) if tree is not None and better > bound else (priced, bound)
     choices: list[Choice] = []

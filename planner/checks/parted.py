@@ -370,7 +370,7 @@ class SwitchCheck:
     def _shape(self, rows: Sequence[tuple[TrainingAllocation, OfferFacts]]) -> Iterator[Finding]:
         """Two parts: spot, then on demand, of one shape in one place, for like batches."""
         name = self.job.name
-        if not self.job.switch_within_job or self.job.mix_within_job:
+        if not self.job.switch_within_job:
             yield Finding("not-allowed", f"{name}: switch_within_job is false, but it changes machines")
         if self.scenario.uncertainty or any(row["runs"] for row, _ in rows):
             yield Finding("not-allowed", f"{name}: no job that pauses or stands in several futures changes machines")

@@ -2,14 +2,15 @@
 
 Prices of limits prove little where what is limited is bought whole, as a node of eight devices that stands half empty:
 whatever a device is priced, either a node is had in parts, which no one sells, or it stands there for nothing. So all
-plans are parted in two, those with at most m units of a column and those with more, or those whose job uses nothing of
-a limit and those whose job does; and each side again. At prices l of a side's own every plan of it, with numbers of
-units between `lower` and `upper`, has
+plans are parted in two, those with at most m units of a column and those with more, or those whose job uses no more
+than so much of a limit and those whose job does; and each side again. At prices l of a side's own every plan of it,
+with numbers of units between `lower` and `upper`, has
 
     sum_k c_k u_k  >=  sum over the tasks of min (w u, lower <= u <= upper)  -  sum_r l_r b_r,    w = c + sum_r l_r a_r,
 
-as in `planner.plan.certificate`, and the least of all sides bounds all plans. The tree stands in the certificate from
-its root on, the side with fewer units (or that uses nothing) first. Source: Land and Doig, Econometrica 28(3) (1960);
+as in `planner.plan.certificate`, mixes of jobs that are not among the columns included (they may be on either side of
+any branch), and the least of all sides bounds all plans. The tree stands in the certificate from
+its root on, the side with fewer units (or less in use) first. Source: Land and Doig, Econometrica 28(3) (1960);
 prices at each node, Geoffrion, Math. Programming Study 2 (1974), section 4.
 
 Before that, columns are left out that no plan below the value can use, by what one unit of them adds to the least of
@@ -20,8 +21,8 @@ units as they have together it weighs no more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +48,18 @@ if TYPE_CHECKING:
 
 MOST_BRANCHES = 400  # of one tree, its sides included
 MOST_UNITS = 2**31  # of a column that stands for others
+MOST_USED = 2**63  # of a limit
 Weights = NDArray[Any]  # whole numbers of any size
 Way = Mapping[int, int]  # units by column
+Charges: TypeAlias = Iterable[tuple[int, int]]  # numbers of limits and their prices
+# What mixes of a job weigh at least that are not among its columns, at prices of limits and weights of the columns;
+# None of a job that is not mixed.
+Mixed: TypeAlias = Callable[[Task, Charges, Weights], int | None]
+
+
+def no_mixes(_task: Task, _charges: Charges, _weights: Weights) -> int | None:
+    """Where all ways of jobs are columns."""
+    return None
 
 
 class Weighed(NamedTuple):
@@ -70,6 +81,7 @@ class Left:
     parts: Mapping[str, Sequence[Part]]
     unpriced: Weights  # of a unit, without what it uses of limits
     bound: int  # what the prices prove, without branches
+    mixed: Mixed
 
     def weigh(
         self,
@@ -104,12 +116,13 @@ class Left:
             np.add.at(weights, row.columns, row.coefficients.astype(object) * price)
         for number, task in enumerate(self.program.tasks):
             part = slice(task.first, task.stop)
-            key = number, steps, tuple(weights[part].tolist()), lower[part].tobytes(), upper[part].tobytes()
+            mixed = self.mixed(task, prices.items(), weights[part])
+            key = number, steps, mixed, tuple(weights[part].tolist()), lower[part].tobytes(), upper[part].tobytes()
             found = known.get(key) if known is not None else None
             if found is None:
                 least = lower if lower[part].any() else None
                 found = least_of_task(
-                    self.program, task, weights, upper, self.parts[task.name], steps=steps, lower=least
+                    self.program, task, weights, upper, self.parts[task.name], mixed=mixed, steps=steps, lower=least
                 )
                 taken += found.steps
                 if known is not None:
@@ -121,7 +134,7 @@ class Left:
         return Weighed(total, ways, taken)
 
     def sides(self, branch: Branch, lower: Units, upper: Units) -> tuple[tuple[Units, Units], tuple[Units, Units]]:
-        """Both sides of a branch: at most so many units, or nothing used, and the others.
+        """Both sides of a branch: at most so many units, or so much in use, and the others.
 
         Raises
         ------
@@ -138,18 +151,20 @@ class Left:
             fewer[place], more[place] = min(int(upper[place]), most), max(int(lower[place]), most + 1)
             return (lower, fewer), (more, upper)
         task = next((one for one in self.program.tasks if one.name == branch.get("workload")), None)
-        number = branch.get("number", -1)
+        number, most = branch.get("number", -1), branch.get("most", 0)
         if task is None or task.kind != "training" or task.count != 1 or not _whole(number, len(self.program.rows)):
             raise CertificateError(f"no single job is called {branch.get('workload')!r}, or there is no such limit")
-        using = self.using(task, number)
+        if not _whole(most, MOST_USED):
+            raise CertificateError(f"nobody uses {most!r} of a limit")
+        using = self.using(task, number, most)
         without, only = upper.copy(), upper.copy()
         without[task.first : task.stop][using], only[task.first : task.stop][~using] = 0, 0
         return (lower, without), (lower, only)
 
-    def using(self, task: Task, number: int) -> NDArray[np.bool_]:
-        """Columns of a task that use something of a limit."""
+    def using(self, task: Task, number: int, most: int = 0) -> NDArray[np.bool_]:
+        """Columns of a task that use more than so much of a limit."""
         row, found = self.program.rows[number], np.zeros(self.program.column_count, dtype=bool)
-        found[row.columns[row.coefficients > 0]] = True
+        found[row.columns[row.coefficients > most]] = True
         return found[task.first : task.stop]
 
 
@@ -157,7 +172,9 @@ def _whole(number: object, stop: int) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and 0 <= number < stop
 
 
-def left_below(whole: Program, certificate: Selection, upper: Units, value: int) -> Left | None:
+def left_below(
+    whole: Program, certificate: Selection, upper: Units, value: int, mixed: Mixed = no_mixes
+) -> Left | None:
     """What plans below a value may use, as far as the prices of a certificate show it; None where some task has no way.
 
     Parameters
@@ -170,13 +187,20 @@ def left_below(whole: Program, certificate: Selection, upper: Units, value: int)
         (columns,) units that there are.
     value
         In the criterion's unit.
+    mixed
+        Of mixes that are not among the columns.
     """
     weights, upper = priced_weights(whole, certificate), upper.copy()
     parts = {task.name: parts_of(certificate["requests"], task) for task in whole.tasks}
-    least = [least_of_task(whole, task, weights, upper, parts[task.name]) for task in whole.tasks]
+    charges = list(row_prices(whole, certificate))
+    least = [
+        least_of_task(whole, task, weights, upper, parts[task.name],
+                      mixed=mixed(task, charges, weights[task.first : task.stop]))
+        for task in whole.tasks
+    ]  # fmt: skip
     if any(one.weight >= UNMET for one in least):
         return None
-    bound = sum(one.weight for one in least) - sum(p * whole.rows[n].bound for n, p in row_prices(whole, certificate))
+    bound = sum(one.weight for one in least) - sum(p * whole.rows[n].bound for n, p in charges)
     room = value * STEPS - bound
     for task, one in zip(whole.tasks, least):
         part = slice(task.first, task.stop)
@@ -190,7 +214,7 @@ def left_below(whole: Program, certificate: Selection, upper: Units, value: int)
         elif task.kind == "serving" and len(parts[task.name]) == 1 and not (here < 0).any():
             forced = _forced(whole, task, here, parts[task.name][0])
             upper[part][np.array(forced > one.weight + room, dtype=bool)] = 0
-    return _as_one(whole, certificate, upper, parts, bound)
+    return _as_one(whole, certificate, upper, parts, bound, mixed)
 
 
 def _forced(program: Program, task: Task, weights: Weights, part: Part) -> Weights:
@@ -208,7 +232,12 @@ def _forced(program: Program, task: Task, weights: Weights, part: Part) -> Weigh
 
 
 def _as_one(
-    whole: Program, certificate: Selection, upper: Units, parts: Mapping[str, Sequence[Part]], bound: int
+    whole: Program,
+    certificate: Selection,
+    upper: Units,
+    parts: Mapping[str, Sequence[Part]],
+    bound: int,
+    mixed: Mixed,
 ) -> Left:
     """With one column for those that are alike."""
     small, kept = restrict(whole, upper > 0)
@@ -241,10 +270,11 @@ def _as_one(
         parts=parts,
         unpriced=unpriced[chosen],
         bound=bound,
+        mixed=mixed,
     )
 
 
-def bound_of_branches(whole: Program, certificate: Selection, upper: Units, value: int) -> int:
+def bound_of_branches(whole: Program, certificate: Selection, upper: Units, value: int, mixed: Mixed = no_mixes) -> int:
     """What a tree of branches proves of all plans, of no interest beyond a value.  [thousandths of the unit]
 
     Parameters
@@ -257,6 +287,8 @@ def bound_of_branches(whole: Program, certificate: Selection, upper: Units, valu
         (columns,) units that there are.
     value
         In the criterion's unit.
+    mixed
+        Of mixes that are not among the columns.
 
     Raises
     ------
@@ -266,7 +298,7 @@ def bound_of_branches(whole: Program, certificate: Selection, upper: Units, valu
     tree = certificate.get("branches") or []
     if len(tree) > MOST_BRANCHES:
         raise CertificateError(f"{len(tree):,} branches, {MOST_BRANCHES} at most")
-    left = left_below(whole, certificate, upper, value)
+    left = left_below(whole, certificate, upper, value, mixed)
     if left is None:
         return UNMET
     open_, least, known = [(np.zeros_like(left.upper), left.upper)], value * STEPS, dict[object, Least]()

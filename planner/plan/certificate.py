@@ -48,7 +48,7 @@ from planner.candidates.mixed_search import cheapest
 from planner.candidates.program import Task, choices_of_providers, units_of
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
-from planner.plan.branches import bound_of_branches
+from planner.plan.branches import Charges, Mixed, bound_of_branches
 from planner.plan.cover import UNMET, Open, least_choice, open_jobs
 from planner.plan.least_weights import STEPS, least_of_task, parts_of, priced_weights, row_prices
 from planner.plan.role_cover import more_by_role
@@ -260,12 +260,10 @@ def _worked_out(candidates: Candidates, certificate: Selection, upper: NDArray[n
     weights = priced_weights(program, certificate)
     charges = list(row_prices(program, certificate))
     total = rest = -sum(price * program.rows[number].bound for number, price in charges)
-    jobs, alone = open_jobs(program), dict[str, int]()
+    jobs, alone, mixed = open_jobs(program), dict[str, int](), least_mixes(candidates, certificate["criterion"])
     for task in program.tasks:
-        mixes = task.name in candidates.spaces
-        mixed = _least_mix(candidates, task, certificate["criterion"], charges, weights) if mixes else None
-        parts = parts_of(certificate["requests"], task)
-        if (least := least_of_task(program, task, weights, upper, parts, mixed=mixed).weight) >= UNMET:
+        parts, other = parts_of(certificate["requests"], task), mixed(task, charges, weights[task.first : task.stop])
+        if (least := least_of_task(program, task, weights, upper, parts, mixed=other).weight) >= UNMET:
             return UNMET
         total, alone[task.name] = total + least, least
         rest += least if task not in jobs else 0
@@ -275,8 +273,8 @@ def _worked_out(candidates: Candidates, certificate: Selection, upper: NDArray[n
         more = more_by_role(program, lines, weights, upper, alone, upto * STEPS - total)
         total, rest = total + more, rest + more
     bound = -(-total // STEPS)
-    if upto is not None and bound < upto and certificate.get("branches") and not candidates.spaces:
-        parted = bound_of_branches(program, certificate, upper, upto)
+    if upto is not None and bound < upto and certificate.get("branches"):
+        parted = bound_of_branches(program, certificate, upper, upto, mixed)
         bound = max(bound, min(-(-parted // STEPS), upto))
     if upto is None or bound >= upto or not jobs or not program.rows:
         return bound
@@ -293,13 +291,28 @@ def _worked_out(candidates: Candidates, certificate: Selection, upper: NDArray[n
     return max(bound, -(-found // STEPS))
 
 
-def _least_mix(
-    candidates: Candidates, task: Task, criterion: str, charges: Sequence[tuple[int, int]], weights: NDArray[Any]
-) -> int:
-    """No mix of a job weighs less, whether it is among the columns or not."""
-    if criterion == "limits":
-        return 0
-    rows = [(candidates.whole.rows[number], float(price)) for number, price in charges]
-    prices = prices_of_mixes(candidates, task, rows, criterion, float(STEPS))
-    cutoff = float(max(weights[task.first : task.stop], default=UNMET))
-    return int(cheapest(candidates.spaces[task.name].job, prices, cutoff)[1])
+def least_mixes(candidates: Candidates, criterion: str) -> Mixed:
+    """What no mix of a job weighs less than, whether it is among the columns or not.
+
+    Parameters
+    ----------
+    candidates
+        With what may be mixed for each job.
+    criterion
+        ``cost``, ``carbon``, or ``limits``, of which nothing is known.
+    """
+    known: dict[tuple[object, ...], int] = {}
+
+    def least(task: Task, charges: Charges, weights: NDArray[Any]) -> int | None:
+        space = candidates.spaces.get(task.name)
+        if space is None or criterion == "limits":
+            return None if space is None else 0
+        rows = [(candidates.whole.rows[number], float(price)) for number, price in charges]
+        prices = prices_of_mixes(candidates, task, rows, criterion, float(STEPS))
+        cutoff = float(max(weights, default=UNMET))
+        key = task.name, prices.cost, prices.carbon, prices.node.tobytes(), cutoff
+        if key not in known:
+            known[key] = int(cheapest(space.job, prices, cutoff)[1])
+        return known[key]
+
+    return least

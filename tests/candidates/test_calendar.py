@@ -224,7 +224,9 @@ def test_a_restart_takes_time_of_every_running_period() -> None:
     spans = {}
     for restart in ("1 s", "400 s", "600 s"):
         asked_job = job(schedule="elastic", failures={**quiet, "restart": restart}, deadline="15000 s")
-        others = [job(f"b{n}", start=f"{n}000 s", deadline="1000 s", failures="none", tokens="0.3B") for n in (3, 7, 11)]
+        others = [
+            job(f"b{n}", start=f"{n}000 s", deadline="1000 s", failures="none", tokens="0.3B") for n in (3, 7, 11)
+        ]
         found, solution = solved(asked([asked_job, *others], 15, hardware=limit), own)
         spans[restart] = sum(name == asked_job["name"] for name, _ in running(found, solution))
     assert spans == {"1 s": 4, "400 s": 6, "600 s": 8}

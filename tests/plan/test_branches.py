@@ -27,6 +27,7 @@ from tests.plan.test_certificate import around, priced, relaxed
 from tests.plan.test_shared_nodes import world
 from tests.tiers import cases
 from tests.verified import errors
+from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
 Document = dict[str, Any]
 MOST = (2, 3, 2, 3, 1, 1, 1, 2)  # units of each column of `half_empty`
@@ -106,6 +107,7 @@ def any_tree(rng: np.random.Generator, question: Program, around: dict[int, int]
     branch: dict[str, Any] = {"kind": "units", "number": int(rng.integers(0, 8)), "most": int(rng.integers(0, 3))}
     if rng.random() < 0.3:
         branch = {"kind": "use", "workload": "job", "number": int(rng.integers(0, 2))}
+        branch |= {"most": int(rng.integers(0, 4))} if rng.random() < 0.7 else {}
     return [branch, *(one for _ in range(2) for one in any_tree(rng, question, around, depth - 1))]
 
 
@@ -115,7 +117,7 @@ def test_whatever_stands_in_a_tree_is_true() -> None:
     for question, cost in questions(cases(40, 200)):
         plain, upper = relaxed(question), ints(MOST)
         near = {one["number"]: one["price"] for one in plain["rows"]}
-        for value in (cost, 3 * cost):
+        for value in (cost, cost, cost, 3 * cost):
             tree = {**plain, "branches": any_tree(rng, question, near, 4)}
             found, left = bound_of_branches(question, tree, upper, value), left_below(question, plain, upper, value)
             assert left is not None
@@ -164,6 +166,51 @@ def test_columns_that_differ_in_cost_alone_stand_as_the_lightest() -> None:
     assert left.column.tolist() == [1, 2]
 
 
+def test_ways_of_a_job_are_parted_by_how_much_of_a_limit_they_use() -> None:
+    """1, 2 or 3 devices of nodes: at most one on the first side, more on the second."""
+    question = replace(half_empty(0), rows=(row("shared", 9, [0, 1, 0, 1, 1, 2, 3, -4]),))
+    left = left_below(question, priced(question, {}, []), ints(MOST), 10**9)
+    assert left is not None
+    for more, sides in (({}, ((0, 0, 0), (1, 1, 1))), ({"most": 1}, ((1, 0, 0), (0, 1, 1)))):
+        branch: Any = {"kind": "use", "workload": "job", "number": 0, **more}
+        found = left.sides(branch, np.zeros_like(left.upper), left.upper)
+        assert tuple(tuple(upper[left.place[4:7]].tolist()) for _, upper in found) == sides
+
+
+def test_mixes_that_are_no_columns_are_on_either_side() -> None:
+    """Whatever a mix of the job weighs at least, no tree proves more than plans with it could cost."""
+    rng = np.random.default_rng(5)
+    for question, cost in questions(cases(20, 100)):
+        plain = relaxed(question)
+        near = {one["number"]: one["price"] for one in plain["rows"]}
+        tree, free = {**plain, "branches": any_tree(rng, question, near, 4)}, question.cost_microusd.copy()
+        free[4:7] = 0  # as if each of its ways cost nothing, and took nothing of any limit
+        rows = tuple(replace(one, coefficients=np.where(np.isin(one.columns, [4, 5, 6]), 0, one.coefficients))
+                     for one in question.rows)  # fmt: skip
+        alone = least(replace(question, cost_microusd=free, rows=rows))
+        assert alone is not None
+        found = bound_of_branches(question, tree, ints(MOST), cost, lambda task, *_: 0 if task.name == "job" else None)
+        assert found <= alone * STEPS
+
+
+def test_a_question_that_only_sizes_of_a_job_part_is_proven() -> None:
+    """One device and a fleet's within a quota of four: the job alone would take four, cheaper, for a quarter of the
+    time; a certificate left 2 % open. Of a node that nobody is left to stand on any price made the bound fall short."""
+    shapes = [shape("north/one"), shape("north/four", devices=4), shape("south/two", devices=2)]
+    offers = [offer("north/one", 1.12), offer("north/four", 3.73), offer("south/two", 2.33)]
+    asked = scenario(
+        [job(tokens="60B", deadline="100 h")],
+        [fleet(qpm=300)],
+        hardware={"quotas": [{"price_model": "on_demand", "max_devices": 4}]},
+        horizon="400 h",
+    )
+    known = catalog([device()], shapes, offers)
+    document = api.solve(asked, known).document
+    assert (document["status"], document["certificate"]["gap"]) == ("optimal", 0)
+    assert any(one["kind"] == "use" and one["most"] for one in document["certificate"]["branches"])
+    assert errors(document, known) == []  # type: ignore[arg-type]
+
+
 LEAF = {"kind": "prices", "rows": []}
 
 
@@ -176,6 +223,7 @@ LEAF = {"kind": "prices", "rows": []}
         ([{"kind": "units", "number": 7, "most": -1}, LEAF, LEAF], "of -1 units"),
         ([{"kind": "use", "workload": "a", "number": 0}, LEAF, LEAF], "no single job is called 'a'"),
         ([{"kind": "use", "workload": "job", "number": 2}, LEAF, LEAF], "no such limit"),
+        ([{"kind": "use", "workload": "job", "number": 0, "most": -1}, LEAF, LEAF], "nobody uses -1"),
         ([{"kind": "prices", "rows": [{"number": 0, "name": "shared", "price": -1}]}], "is -1"),
         ([LEAF] * (MOST_BRANCHES + 1), "at most"),
     ],

@@ -183,6 +183,30 @@ def test_a_job_that_may_pause_stands_beside_fleets_too() -> None:
     assert errors(document, known) == []
 
 
+@pytest.mark.parametrize("seed", range(cases(6, 60)))
+def test_a_job_that_may_be_mixed_is_never_dearer_for_it(seed: int) -> None:
+    """To be allowed to mix cost it the devices that fleets leave idle, and spot before on demand; both are proven."""
+    draw = random.Random(seed)
+    sizes = {"north/one": 1, "north/four": 4, "north/eight": 8, "south/two": 2}
+    offers = [offer(name, size * draw.uniform(0.5, 2)) for name, size in sizes.items()]
+    hardware: dict[str, Any] = {}
+    if draw.random() < 0.5:
+        hardware |= {"pricing": ["on_demand", "spot"], "spot": {"interruptions": "0.02 /h"}}
+        offers += [offer("north/four", draw.uniform(0.5, 2), price_model="spot")]
+    if draw.random() < 0.7:
+        hardware |= {"owned": [{"shape": "north/eight", "count": 1, "price": "$1/h"}]}
+    known = catalog([device()], [shape(name, devices=size) for name, size in sizes.items()], offers)
+    jobs = [job(tokens=f"{draw.choice([5, 20])}B", deadline=f"{draw.choice([40, 100, 300])} h")]
+    fleets = [fleet(qpm=draw.choice([300, 1500, 3000]))]
+    plain, mixed = (
+        api.solve(scenario([{**jobs[0], **more}], fleets, hardware=hardware, horizon="400 h"), known)
+        for more in ({}, {"mix_within_job": True})
+    )
+    assert mixed.document["summary"]["cost_microusd"] <= plain.document["summary"]["cost_microusd"]
+    assert (mixed.document["status"], mixed.document["certificate"]["gap"]) == ("optimal", 0)
+    assert errors(mixed.document, known) == []
+
+
 def test_beside_a_calendar_too() -> None:
     """A commitment among the choices changes nothing, and its nodes may be shared as well."""
     more = {"pricing": ["on_demand", "commitment_1y"]}

@@ -120,9 +120,9 @@ class Branch(TypedDict):
     number: NotRequired[Count]
     "units: the column among all; use: the limit"
     most: NotRequired[Count]
-    "units of the column on the first side; the second has more"
+    "units of the column, or use of the limit (0 where left out), on the first side; the second has more"
     workload: NotRequired[str]
-    "the job that uses nothing of the limit on the first side"
+    "the job that uses so much of the limit at most on the first side"
     rows: NotRequired[list[RowPrice]]
     "prices of limits at which the plans of the side weigh most"
 
