@@ -22,7 +22,9 @@ FROZEN_SHARE = 2.0 / 3.0  # of the work of a trained weight: forward and input g
 SLACK_COUNTS = 8  # times the fewest devices that could do it: more only waits for memory or shortens the run
 
 
-def node_counts(question: TrainingQuestion, group: Sequence[Site], ledger: Ledger) -> tuple[int, ...]:
+def node_counts(
+    question: TrainingQuestion, group: Sequence[Site], ledger: Ledger, *, reach: int = 0
+) -> tuple[int, ...]:
     """Numbers of shapes worth trying: enough for the deadline at ideal speed, within every cap.
 
     The fewest that could do it and the most that each offer of the group allows are always among them,
@@ -36,6 +38,8 @@ def node_counts(question: TrainingQuestion, group: Sequence[Site], ledger: Ledge
         Sites of equal physics; each has a cap of its own.
     ledger
         Is told of what caps, an unknown network and the deadline rule out.
+    reach
+        Devices up to which counts are tried, within every cap, where that is beyond the window.
 
     Returns
     -------
@@ -53,7 +57,7 @@ def node_counts(question: TrainingQuestion, group: Sequence[Site], ledger: Ledge
     if site.inter_node_bytes_per_s is None and min(most, max(caps)) > 1:
         _note_network(ledger, group, fewest)
         caps = {1}
-    largest, fixed = min(most, max(caps)), _fixed_counts(question, site, max(caps))
+    largest, fixed = min(max(most, reach // per_shape), max(caps)), _fixed_counts(question, site, max(caps))
     tries = {*count_grid(largest), fewest, *caps, *fixed}
     largest = max(largest, *fixed, 0)
     if question.scenario.objective[0] == "time":  # more than is needed may still be faster: doublings of the window

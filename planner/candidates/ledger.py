@@ -100,6 +100,11 @@ class Ledger:
         drops = {key: replace(entry) for key, entry in self.drops.items()}
         return replace(self, drops=drops, nearest_on=dict(self.nearest_on))
 
+    def become(self, other: Ledger) -> None:
+        """Hold what another one holds."""
+        self.offers_seen, self.layouts_seen = other.offers_seen, other.layouts_seen
+        self.drops, self.nearest_on = other.drops, other.nearest_on
+
     def __iter__(self) -> Iterator[Drop]:
         """Drops, most frequent first within each kind."""
         order = STAGES.index

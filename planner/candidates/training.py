@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from planner.candidates.counts import node_counts
 from planner.candidates.ledger import Ledger
 from planner.candidates.machines import refusal_note, training_refusal
-from planner.candidates.offers import Site, group_by_physics, names_on
+from planner.candidates.offers import LARGEST_JOB, Site, group_by_physics, names_on
 from planner.candidates.patience import Patience
 from planner.candidates.switching import with_switches
 from planner.candidates.ties import plain_training
@@ -98,12 +98,21 @@ def training_tables(
 
     offloads = bool(question.job.offload)
     groups = group_by_physics(_able_sites(question, sites, ledger), host_memory=offloads)
-    counts = [node_counts(question, group, ledger) for group in groups]
-    able = (
-        [] if out(lambda: False) else [Search.of(question, group, some) for group, some in zip(groups, counts) if some]
-    )
-    looked, fitting = look(question, able, out, every_layout=every_layout)
-    found = list(_chosen(question, looked, fitting, ledger, every_layout=every_layout))
+
+    def searched(counts: Sequence[Sequence[int]], told: Ledger) -> list[list[Part]]:
+        able = [Search.of(question, group, tuple(some)) for group, some in zip(groups, counts) if some]
+        looked, fitting = look(question, [] if out(lambda: False) else able, out, every_layout=every_layout)
+        return list(_chosen(question, looked, fitting, told, every_layout=every_layout))
+
+    told = ledger.copy()
+    counts = [node_counts(question, group, told) for group in groups]
+    found = searched(counts, told)
+    if not any(len(parts[0].nodes) for parts in found) and not out(lambda: False):  # more machines may be on time
+        again = ledger.copy()
+        further = [node_counts(question, group, again, reach=LARGEST_JOB) for group in groups]
+        if further != counts:
+            told, found = again, searched(further, again)
+    ledger.become(told)
     levels = question.confidences
     asked = with_switches(question, priced(question, [parts[0] for parts in found], ledger), levels[0])
     if all(len(parts) == 1 for parts in found) and (asked.late is None or len(levels) == 1):

@@ -275,3 +275,24 @@ def test_questions_that_are_none(asked: dict[str, str], reference: str) -> None:
         api.frontier(scenario, catalog, **asked)  # type: ignore[arg-type]
     assert refused.value.problems[0].reference == reference
     assert refused.value.problems[0].hint
+
+
+def test_the_tightest_deadline_that_a_frontier_finds_is_one_that_a_plan_meets() -> None:
+    """Nothing in eight times the machines that the rule of thumb asks for is on time: more than that were never tried,
+    and nothing met the deadline, "proven"."""
+    job = {
+        "name": "tight",
+        "model": "qwen3-30b-a3b",
+        "tokens": "40B",
+        "sequence_length": 4096,
+        "global_batch": "1M tokens",
+        "deadline": "20 days",
+    }
+    asked = {"schema": "plan/v1", "name": "tight", "horizon": "1 month", "training": [job],
+             "hardware": {"allow": "h100-*", "kinds": ["hyperscaler", "cloud"]}}  # fmt: skip
+    (first, *_) = api.frontier(asked, low="6 h", high="12 h").document["points"]
+    assert first["from"] > 6.0  # it is not the lower end of the sweep
+    deadline = f"{3600 * first['from'] + 1:.3f} s"
+    plan = api.solve({**asked, "training": [{**job, "deadline": deadline}]})
+    assert plan.status == "optimal"
+    assert plan.document["summary"]["devices"] == first["devices"]
