@@ -96,10 +96,18 @@ def test_encoders_are_counted_and_give_no_fleet(tmp_path: Path) -> None:
         ({**LLAMA, "encoder_config": {"hidden_size": 3}}, "part 'encoder_config' is not counted"),
         ({**LLAMA, "audio_config": {"hidden_size": 3}}, "encoder of sound of 'llama' is not counted"),
         ({**LLAMA, "model_type": "phi4mm", "embd_layer": {}}, "no shape in this file"),
-        ({"model_type": "modernbert", "hidden_size": 8, "num_hidden_layers": 1, "vision_config": {"hidden_size": 3}},
-         "encoder of pictures of 'modernbert'"),
-        ({"model_type": "qwen2_5_omni", "architectures": ["Qwen2_5OmniModel"],
-          "thinker_config": {"model_type": "qwen2_5_omni_thinker"}}, "'qwen2_5_omni' is not known"),
+        (
+            {"model_type": "modernbert", "hidden_size": 8, "num_hidden_layers": 1, "vision_config": {"hidden_size": 3}},
+            "encoder of pictures of 'modernbert'",
+        ),
+        (
+            {
+                "model_type": "qwen2_5_omni",
+                "architectures": ["Qwen2_5OmniModel"],
+                "thinker_config": {"model_type": "qwen2_5_omni_thinker"},
+            },
+            "'qwen2_5_omni' is not known",
+        ),
         ({**LLAMA, "model_type": "hunyuan_v1_moe", "num_experts": 64, "moe_topk": [8, 4]}, "differs between layers"),
         ({**LLAMA, "model_type": "ernie4_5_moe", "moe_num_experts": [64, 64]}, "experts for pictures"),
         ({**LLAMA, "vision_config": {"hidden_size": 3}}, "encoder of pictures of 'llama' is not counted"),
