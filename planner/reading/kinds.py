@@ -200,6 +200,7 @@ MODULES = (
     "planner.reading.requests",
     "planner.reading.usage",
     "planner.reading.engine_logs",
+    "planner.reading.text_lines",
     "planner.reading.benchmarks",
     "planner.reading.bench_tables",
     "planner.reading.bench_reports",
