@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from planner.reading.jsonlines import flat, loads
+from planner.reading.jsonlines import flat, record_in
 from planner.reading.source import Source
 
 _LONGEST_CELL = 131_072
@@ -91,16 +91,9 @@ def names_in_cells(source: Source, names: Sequence[str], separator: str) -> list
     found: dict[str, None] = {}
     for _, cells in islice(rows_in(head, separator, 1, len(names)), 1, _HEAD):
         for name, cell in zip(names, cells or ()):
-            found |= dict.fromkeys(f"{name}.{below}" for below in flat(_record(cell), 4))
+            record = record_in(cell)
+            found |= dict.fromkeys(f"{name}.{each}" for each in (flat(record, 4) if isinstance(record, dict) else ()))
     return list(found)
-
-
-def _record(cell: str) -> dict[str, Any]:
-    try:
-        value = loads(cell) if cell.lstrip()[:1] == "{" else {}
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def cell_getter(names: Sequence[str], column: str) -> Callable[[Any], Any]:
@@ -111,7 +104,7 @@ def cell_getter(names: Sequence[str], column: str) -> Callable[[Any], Any]:
     def get(cells: Any) -> Any:
         text = cells[at].strip() if at < len(cells) else ""
         if held != column:
-            return below(_record(text), column[len(held) + 1 :])
+            return below(text, column[len(held) + 1 :])
         if text[:1] == "[" and text[-1:] == "]":  # ids of blocks
             try:
                 return json.loads(text)
@@ -124,6 +117,7 @@ def cell_getter(names: Sequence[str], column: str) -> Callable[[Any], Any]:
 
 def below(record: Any, column: str) -> Any:
     """A value by the names of the records that hold it, one after the other; names may have dots themselves."""
+    record = record_in(record)
     if not isinstance(record, dict):
         return None
     if column in record:

@@ -405,6 +405,7 @@ _BELOW = (
     "total",
     "thoughts",
 )  # roles whose columns may lie in records of any name: attributes.gen_ai.usage.input_tokens
+_BYTES = ("requestlength", "responselength")  # of web servers and of Azure's logs, in these very words
 _OF_LANGFUSE = {"cache_read": ("inputcachedtokens", "inputcacheread"), "cache_write": ("inputcachecreation",)}
 _PARTS = ("cache_read", "cache_write", "thoughts")  # which a sum of prompt and answer holds already
 SYMBOLS = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns"}
@@ -451,10 +452,10 @@ def roles_of(names: Sequence[str], named: Mapping[str, str] | None = None) -> Ro
     for role, known in NAMES.items():
         ranked = [(known.index(stem), place, name) for place, (name, both) in enumerate(stems.items())
                   for stem in (both if role == "time" or "/" not in name else both[1:])  # tokens/s are no tokens
-                  if stem in known]  # fmt: skip
+                  if stem in known and not plain(_TAIL.sub("", name)).endswith(_BYTES)]  # fmt: skip
         if not ranked and role in _BELOW:
             ranked = [(known.index(stem), place, name) for place, name in enumerate(names)
-                      for stem in _ends_of(name) if stem in known]  # fmt: skip
+                      for stem in _ends_of(name) if stem in known and stem not in _BYTES]  # fmt: skip
         if ranked:
             found[role] = min(ranked)[2]
     if "time" not in found and "." in found.get("input", ""):  # of a record that holds the tokens, too

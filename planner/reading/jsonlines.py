@@ -9,6 +9,7 @@ the first. Anything else is left to the reader of records.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -306,12 +307,21 @@ def _is_record(line: str) -> bool:
         return False
 
 
-def flat(record: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
-    """A record with its mappings opened: {"usage": {"n": 1}} gives usage.n."""
+def record_in(value: Any) -> Any:
+    """The record that a text holds as JSON, as logs of clouds wrap those of others; anything else as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] == "{":
+        with contextlib.suppress(ValueError):
+            return loads(value)
+    return value
+
+
+def flat(record: Mapping[str, Any], depth: int = 3, texts: bool = False) -> dict[str, Any]:
+    """A record with its mappings opened: {"usage": {"n": 1}} gives usage.n; with `texts` those that texts hold, too."""
     found: dict[str, Any] = {}
     for key, value in record.items():
+        value = record_in(value) if texts else value
         if isinstance(value, dict) and depth > 1:
-            found.update({f"{key}.{below}": each for below, each in flat(value, depth - 1).items()})
+            found.update({f"{key}.{below}": each for below, each in flat(value, depth - 1, texts).items()})
         else:
             found[str(key)] = value
     return found

@@ -209,6 +209,7 @@ MODULES = (
     "planner.reading.kubernetes_state",
     "planner.reading.nvidia_smi",
     "planner.reading.amd_smi",
+    "planner.reading.machines",
     "planner.reading.slurm_jobs",
     "planner.reading.slurm_nodes",
     "planner.reading.job_traces",

@@ -137,7 +137,7 @@ def recognise_lines(source: Source) -> Match:
 
 
 def _names(records: Iterable[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(name for record in records for name in flat(record, _DEEP)))
+    return list(dict.fromkeys(name for record in records for name in flat(record, _DEEP, texts=True)))
 
 
 def _demand_roles(source: Source, roles: Roles, names: Sequence[str], asked: Asked) -> None:
