@@ -51,6 +51,8 @@ _FAILED = ("error", "fail", "cancel", "abort", "timeout", "rejected")
 _DEEP = 5  # records within records: response.body.usage.prompt_tokens
 _FIRST = 200  # requests that are looked at for what they name
 _LEFT_OPEN = re.compile(r",|\.\d*\.|\.\d{3}$")  # of a number: the sign may stand between thousands
+_SPACED = re.compile(r"\d{1,3}(?:[ \u00a0\u202f'\u2019]\d{3})+")  # thousands as in France and in Switzerland
+_BETWEEN = re.compile(r"\D")
 _MAY_GROUP = re.compile(rb"\d\.\d{3}\s*[,;|\t\r\n]")
 # columns that tell who wrote a log: all of them are there
 _TOOLS: Sequence[tuple[str, frozenset[str]]] = (
@@ -322,6 +324,8 @@ def _failed(value: Any) -> bool:
 
 def _tokens(value: Any, log: RequestLog, role: str) -> float:
     """A number of tokens; a list of them counts as its length; nan for what is none."""
+    if isinstance(value, str) and not value.isdecimal() and _SPACED.fullmatch(value.strip()):
+        value = _BETWEEN.sub("", value.strip())
     if isinstance(value, str) and _LEFT_OPEN.search(value := value.strip()):
         value = number_in(value, log.signs.of(role))
     if isinstance(value, list):

@@ -26,7 +26,8 @@ _COUNTED = re.compile(r"\b(?:ts|time|timestamp)['\"]?[=:] ?['\"]?(\d{10,19}(?:\.
 
 def recognise_requests(source: Source) -> Match:
     """Lines with tokens of a prompt, of its answer, and a time."""
-    if not source.is_text or source.head_text.lstrip()[:1] in ("{", "<"):
+    begin = source.head_text.lstrip()[:2]
+    if not source.is_text or begin[:1] == "<" or (begin[:1] == "{" and begin != "{'"):
         return NOTHING
     lines = [line[:_LONGEST] for line in source.head_text.splitlines() if "okens" in line[:_LONGEST]]
     both = [line for line in lines if _GIVEN.search(line) and _MADE.search(line)]

@@ -156,3 +156,37 @@ def test_metrics_of_azure_are_usage(tmp_path: Path) -> None:
              "Generated Completion Tokens (Sum)": 900, "Azure OpenAI Requests (Sum)": 5} for n in range(3)]  # fmt: skip
     reading = table(rows, tmp_path)
     assert (reading.kind, figures(reading)["requests"]) == ("usage", 15)
+
+
+ROWS = [{"timestamp": time, "input_tokens": 800, "output_tokens": 100} for time in TIMES]
+FRAMES: dict[str, Any] = {
+    "a column each": {name: {str(n): row[name] for n, row in enumerate(ROWS)} for name in ROWS[0]},
+    "a numbered record each": {str(n): row for n, row in enumerate(ROWS)},
+    "names apart": {"columns": list(ROWS[0]), "index": list(range(30)), "data": [list(row.values()) for row in ROWS]},
+    "a list each": {name: [row[name] for row in ROWS] for name in ROWS[0]},
+    "hits": {"took": 1, "hits": {"total": {"value": 30}, "hits": [{"_index": "x", "_source": row} for row in ROWS]}},
+}
+
+
+@pytest.mark.parametrize("form", FRAMES)
+def test_tables_as_pandas_and_elasticsearch_write_them(form: str, tmp_path: Path) -> None:
+    for indent in (None, 1):
+        reading = read_text(tmp_path, json.dumps(FRAMES[form], indent=indent))
+        assert (reading.kind, reading.taken, figures(reading)["prompt, mean"]) == ("requests-json", 30, 800)
+
+
+@pytest.mark.parametrize("cell", ["1 200", "1\u202f200", "1'200", "1\u2019200"])
+def test_thousands_with_a_blank_or_an_apostrophe(cell: str, tmp_path: Path) -> None:
+    text = "timestamp;input_tokens;output_tokens\n" + "".join(f"{time};{cell};100\n" for time in TIMES)
+    assert figures(read_text(tmp_path, text))["prompt, mean"] == 1200
+
+
+def test_lines_that_end_in_a_return_alone(tmp_path: Path) -> None:
+    text = "\r".join(["timestamp,input_tokens,output_tokens", *(f"{time},800,100" for time in TIMES)])
+    path = tmp_path / "mac.csv"
+    path.write_bytes(text.encode())
+    assert read(Source(path)).taken == 30
+
+
+def test_records_as_python_prints_them(tmp_path: Path) -> None:
+    assert read_text(tmp_path, "\n".join(map(str, ROWS))).taken == 30
