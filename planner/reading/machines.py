@@ -163,7 +163,7 @@ def read_instances(source: Source, asked: Asked) -> Reading:
     return reading
 
 
-_RAY = re.compile(r"^\s*([0-9.]+)/([0-9.]+) (GPU|accelerator_type:(\S+))", re.M)
+_RAY = re.compile(r"^[ \t]*([0-9.]+)/([0-9.]+) (GPU|accelerator_type:(\S+))", re.M)
 _RAY_JSON = ("Resources", "resources_total", "resources")
 
 

@@ -82,7 +82,7 @@ _GO_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, 
 
 def recognise_timings(source: Source) -> Match:
     """Times of prompt evaluation and of evaluation, with their tokens."""
-    ollama = bool(re.search(r"(?m)^\s*prompt eval count:\s+\d+ token", source.head_text))
+    ollama = bool(re.search(r"(?m)^[ \t]*prompt eval count:[ \t]+\d+ token", source.head_text))
     found = ollama or bool(_PART.search(source.head_text))
     if not (found and source.is_text) or source.head_text.lstrip()[:1] == "{":
         return NOTHING
