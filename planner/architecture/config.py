@@ -164,6 +164,13 @@ class Config:
             return default
         return value
 
+    def tied(self, default: bool) -> bool:
+        """Whether words go in and out by one table: the whole model says since transformers 5, the text before."""
+        version, whole = str(self.outer.get("transformers_version") or ""), self.outer.get("tie_word_embeddings")
+        if self.inside and isinstance(whole, bool) and version[:1].isdigit() and not version.startswith(("3.", "4.")):
+            return whole
+        return self.flag("tie_word_embeddings", default)
+
     def indices(self, key: str) -> frozenset[int] | None:
         """A list of layer numbers; None when absent."""
         value = self.data.get(key)

@@ -86,6 +86,11 @@ def _made_for(config: Config) -> str:
     return str(made[0]) if isinstance(made, list) and made else ""
 
 
+def _of_words(config: Config, vocab: int, width: int) -> int:
+    """Biases of words, and their matrix where it is not that of the token table."""
+    return vocab + (0 if config.flag("tie_word_embeddings", True) else matrix(vocab, width, bias=False))
+
+
 def _bert(config: Config) -> dict[str, int]:
     """BERT and its kin: a pooler unless the head of the checkpoint leaves it out; the decoder of words is tied."""
     distil = config.model_type == "distilbert"
@@ -124,7 +129,7 @@ def _bert(config: Config) -> dict[str, int]:
         "projection of words": matrix(table, width) if table != width or family == "albert" else 0,
         "encoder layers": layers + (matrix(32, heads, bias=False) if family == "mpnet" else 0),  # distances
         "pooler": matrix(width, width) if pooled else 0,
-        "head of words": matrix(width, table) + norm(table) + vocab if words else 0,
+        "head of words": matrix(width, table) + norm(table) + _of_words(config, vocab, table) if words else 0,
     }
 
 
@@ -164,12 +169,18 @@ def _deberta(config: Config) -> dict[str, int]:
         "encoder layers": layers + count * own * matrix(width, width),
         "convolution": matrix(kernel * width, width) + norm(width) if kernel else 0,
         "pooler": matrix(width, width) if made_for.endswith("ForSequenceClassification") else 0,
-        "head of words": matrix(width, table) + norm(table) + vocab if made_for.endswith("ForMaskedLM") else 0,
+        "head of words": matrix(width, table) + norm(table) + _of_words(config, vocab, table)
+        if made_for.endswith("ForMaskedLM")
+        else 0,
     }
 
 
 def _nomic(config: Config) -> dict[str, int]:
-    """Nomic Embed: BERT with gated layers and turned positions; biases where the config has them."""
+    """Nomic Embed: BERT with gated layers and turned positions; biases where its own code has them.
+
+    transformers' class names its sizes as BERT does, has no biases, and a head of words.
+    """
+    ours = not config.has("n_embd")
     width = config.count("n_embd", "hidden_size", most="width")
     heads = config.count("n_head", "num_attention_heads", most="heads")
     count = config.count("n_layer", "num_hidden_layers", most="layers")
@@ -177,17 +188,20 @@ def _nomic(config: Config) -> dict[str, int]:
     positions = config.count("n_positions", "max_position_embeddings", most="tokens")
     if config.count("num_experts", most="experts", default=0, least=0) > 1:
         config.fail("unknown-architecture", "experts of this family are not counted", "num_experts")
-    gated = str(config.data.get("activation_function")) in ("swiglu", "geglu", "glu")
+    gated = ours or str(config.data.get("activation_function")) in ("swiglu", "geglu", "glu")
     attention = par.attention_parameters(width, heads, heads, size_of_heads(config, width, heads, "n_head"),
-                                         *2 * (config.flag("qkv_proj_bias", True),))  # fmt: skip
-    feed = par.mlp_parameters(width, inner, gated, False) + inner * (1 + gated) * config.flag("mlp_fc1_bias", True)
-    feed += width * config.flag("mlp_fc2_bias", True)
+                                         *2 * (config.flag("qkv_proj_bias", not ours),))  # fmt: skip
+    feed = par.mlp_parameters(width, inner, gated, False) + inner * (1 + gated) * config.flag("mlp_fc1_bias", not ours)
+    feed += width * config.flag("mlp_fc2_bias", not ours)
     kinds = config.count("type_vocab_size", most="width", default=2, least=0)
-    turned = bool(config.data.get("rotary_emb_fraction"))
+    turned = ours or bool(config.data.get("rotary_emb_fraction"))
+    vocab = config.count("vocab_size", most="width")
+    words = ours and _made_for(config).endswith("ForMaskedLM")
     return {
-        "token table": matrix(config.count("vocab_size", most="width"), width, bias=False),
+        "token table": matrix(vocab, width, bias=False),
         "positions and kinds": matrix(kinds + (0 if turned else positions), width, bias=False) + norm(width),
         "encoder layers": count * (int(attention + feed) + 2 * norm(width)),
+        "head of words": matrix(width, width) + norm(width) + vocab if words else 0,
     }
 
 
@@ -228,7 +242,9 @@ def _modernbert(config: Config) -> dict[str, int]:
         "token table": matrix(vocab, width, bias=False) + norm(width, bias=False),
         "encoder layers": layers - width + norm(width, bias=False),
         "head": matrix(width, width, bias=False) + norm(width, bias=False) if "For" in made_for else 0,
-        "biases of words": vocab if words and config.flag("decoder_bias", True) else 0,
+        "head of words": _of_words(config, vocab, width) - vocab * (not config.flag("decoder_bias", True))
+        if words
+        else 0,
     }
 
 

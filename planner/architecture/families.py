@@ -340,7 +340,9 @@ def llama4_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
 
 
 def _mixed(config: Config, routes: list[bool], routed: Feed, dense_key: str) -> tuple[Feed, ...]:
-    """Routed and dense layers; the dense width is asked for only where a dense layer exists."""
+    """Routed and dense layers, told by `mlp_layer_types` where it is there; a dense width only where it is needed."""
+    if kinds := config.kinds("mlp_layer_types", len(routes), ("dense", "sparse")):
+        routes = [kind == "sparse" for kind in kinds]
     if all(routes):
         return (routed,) * len(routes)
     plain = Feed(width=config.count(dense_key, most="width"))
@@ -362,7 +364,8 @@ class Family:
     head_norm: str = ""  # "" | head: one norm for all heads | each: one per head
     sinks: bool = False  # one learned attention sink per query head
     output_gate: bool = False  # the query projection also gives a gate for the output of attention
-    other: str = "delta"  # delta | state-space | global: what attention `others` have
+    values_apart: bool = False  # heads of values have a size of their own, v_head_dim
+    other: str = "delta"  # what attention `others` have: a key of what from_config makes
     others: Others = no_other
     depth: Callable[[Config], int] | None = None  # where layers are told by a pattern, not by their number
     tied: bool = False
@@ -511,7 +514,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "qwen3": _QWEN3,
         "qwen3_5_moe_text": _QWEN35_MOE,
         "qwen3_5_text": _QWEN35,
-        "qwen3_moe": replace(_QWEN3, title="Qwen 3 MoE", feeds=qwen_moe_feeds),
+        "qwen3_moe": replace(_QWEN3, title="Qwen 3 MoE", head_size=None, feeds=qwen_moe_feeds),
         "qwen3_next": replace(_QWEN35_MOE, title="Qwen3-Next"),
         "qwen3_vl_moe_text": replace(_QWEN3, title="Qwen3-VL MoE", feeds=qwen_moe_feeds),
         "qwen3_vl_text": replace(_QWEN3, title="Qwen3-VL"),

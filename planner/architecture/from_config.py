@@ -13,6 +13,7 @@ from planner.architecture.encoders import is_encoder
 from planner.architecture.families import FAMILIES, Family, Feed
 from planner.architecture.further_families import FURTHER, LATER
 from planner.architecture.model import Architecture, LayerGroup
+from planner.architecture.newest_families import NEWEST
 from planner.carriers import dataclass
 from planner.equations import kinds_of_attention as lin
 from planner.equations import parameters as par
@@ -22,7 +23,7 @@ LAYER_KEYS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 HIDDEN_KEYS = ("hidden_size", "n_embd", "d_model", "n_embed")
 HEAD_KEYS = ("num_attention_heads", "n_head", "n_heads")
 KV_HEAD_KEYS = ("num_key_value_heads", "num_kv_heads", "n_head_kv")
-KNOWN: Mapping[str, Family] = MappingProxyType({**FAMILIES, **FURTHER, **LATER})
+KNOWN: Mapping[str, Family] = MappingProxyType({**FAMILIES, **FURTHER, **LATER, **NEWEST})
 # of a text model within another config: files leave out what the classes of transformers 4 say by themselves
 _SHAPE_4096 = (("vocab_size", 32000), ("hidden_size", 4096), ("num_hidden_layers", 32), ("num_attention_heads", 32))
 _INSIDE: Mapping[str, tuple[tuple[str, int], ...]] = MappingProxyType(
@@ -81,7 +82,7 @@ def build(config: Config, *, name: str, source: str) -> Architecture:
     layer_count = family.depth(config) if family.depth else config.count(*LAYER_KEYS, most="layers")
     vocab = config.count("vocab_size", most="width")
     positions = config.count(*POSITION_KEYS, most="tokens", default=0, least=0)
-    tied = config.flag("tie_word_embeddings", family.tied) or without_head(config)
+    tied = config.tied(family.tied) or without_head(config)
     table_width = config.count("word_embed_proj_dim", most="width", default=hidden)
     if family.position_extra is not None and not positions:
         config.fail("missing-key", f"'{POSITION_KEYS[0]}' is missing: this family learns its positions")
@@ -130,6 +131,11 @@ def family_of(config: Config) -> Family:
     if is_encoder(model_type):
         what = f"'{model_type}' is or has an encoder, and decoders alone are planned"
         hint = f"plan read {shlex.quote(config.file)} counts its parameters"
+    parts = [key for key, part in config.outer.items() if isinstance(part, Mapping) and "model_type" in part]
+    if parts and not config.inside:
+        hint = (
+            f"its parts are told apart ({', '.join(parts)[:200]}): save the one of its text as a config.json  ·  {hint}"
+        )
     config.problems.clear()
     config.fail("unknown-architecture", what, "model_type" if model_type else "", hint)
     config.check()
@@ -145,6 +151,8 @@ def _attention(config: Config, family: Family, hidden: int) -> _Attention:
         message = f"{heads} query heads cannot share {kv_heads} key-value heads evenly"
         config.conflict("heads-not-divisible", message, next((key for key in KV_HEAD_KEYS if config.has(key)), ""))
     head_size = _head_size(config, family, hidden, heads)
+    value_size = config.count("v_head_dim", most="width", default=head_size) if family.values_apart else head_size
+    wider = (value_size - head_size) * (heads + kv_heads) * hidden
     shape = (hidden, heads, kv_heads, head_size)
     extra = {"": 0, "head": 2 * head_size, "each": (heads + kv_heads) * head_size}[family.head_norm]
     biased = par.attention_parameters(*shape, qkv_bias=family.qkv_bias, output_bias=family.output_bias)
@@ -155,10 +163,10 @@ def _attention(config: Config, family: Family, hidden: int) -> _Attention:
         query_heads=heads,
         kv_heads=kv_heads,
         head_size=head_size,
-        value_head_size=head_size,
+        value_head_size=value_size,
         output_gate=family.output_gate,
-        weights=int(par.attention_parameters(*shape)) + gate,
-        parameters=int(biased) + gate + gate_bias + extra + (heads if family.sinks else 0),
+        weights=int(par.attention_parameters(*shape)) + wider + gate,
+        parameters=int(biased) + wider + gate + gate_bias + extra + (heads if family.sinks else 0),
     )
 
 
@@ -188,7 +196,7 @@ def _global_attention(config: Config, family: Family, hidden: int) -> _Attention
 
 def _state_space(config: Config, family: Family, hidden: int) -> _Attention:
     """Mamba-2 by itself, and the same layers of Nemotron-H and Granite 4 under names of their own."""
-    hybrid = config.model_type in ("nemotron_h", "granitemoehybrid")
+    hybrid = config.model_type in _HYBRIDS
     heads = config.count(*(("mamba_num_heads",) if hybrid else ("num_heads",)), most="heads", default=128)
     size = config.count(*(("mamba_head_dim",) if hybrid else ("head_dim",)), most="width", default=64)
     state = config.count(*(("ssm_state_size",) if hybrid else ("state_size",)), most="width", default=128)
@@ -240,8 +248,83 @@ def _linear_attention(config: Config, family: Family, hidden: int) -> _Attention
     )
 
 
+def _kimi_delta(config: Config, family: Family, hidden: int) -> _Attention:
+    """Kimi Delta Attention: a decay of every channel, made as the gate is, by two matrices as narrow as a head."""
+    heads = config.count("linear_num_heads", most="heads", default=32)
+    size = config.count("linear_head_dim", most="width", default=128)
+    kernel = config.count("linear_conv_kernel_dim", most="tokens", default=4)
+    shape, wide = (hidden, heads, heads, size, size), heads * size
+    apart = 2 * size * (hidden + wide) - hidden * (wide + heads)  # in place of a gate and a decay of each head
+    return _Attention(
+        kind="linear",
+        query_heads=heads,
+        kv_heads=heads,
+        head_size=size,
+        value_head_size=size,
+        output_gate=True,
+        kernel_tokens=kernel,
+        weights=int(lin.linear_attention_matrix_parameters(*shape)) + apart,
+        parameters=int(lin.linear_attention_parameters(*shape, kernel)) + apart + wide - heads,
+    )
+
+
+def _lightning(config: Config, family: Family, hidden: int) -> _Attention:
+    """Lightning attention: a decayed state without a convolution, its output normed and gated."""
+    heads = config.count(*HEAD_KEYS, most="heads")
+    size = _head_size(config, family, hidden, heads)
+    weights = 5 * hidden * heads * size  # queries, keys, values, the gate and the output
+    return _Attention(
+        kind="linear",
+        query_heads=heads,
+        kv_heads=heads,
+        head_size=size,
+        value_head_size=size,
+        output_gate=True,
+        kernel_tokens=1,
+        chunk_tokens=config.count("block_size", most="tokens", default=256),
+        weights=weights,
+        parameters=weights + heads * size,
+    )
+
+
+def _convolution(config: Config, family: Family, hidden: int) -> _Attention:
+    """LFM2: a gated convolution over a few tokens keeps these alone, as a state of no keys."""
+    heads = config.count(*HEAD_KEYS, most="heads")
+    kernel = config.count("conv_L_cache", most="tokens", default=3)
+    biases = 5 * hidden if config.flag("conv_bias", False) else 0
+    return _Attention(
+        kind="linear",
+        query_heads=heads,
+        kv_heads=_kv_heads(config, heads),
+        head_size=0,
+        value_head_size=max(hidden // heads, 1),
+        output_gate=True,
+        kernel_tokens=kernel,
+        weights=4 * hidden * hidden,
+        parameters=4 * hidden * hidden + kernel * hidden + biases,
+    )
+
+
+def _sliding(config: Config, family: Family, hidden: int) -> _Attention:
+    """Layers with a window whose heads are told apart, by the keys of the others behind `swa_`."""
+    own = {key.removeprefix("swa_"): value for key, value in config.data.items() if key.startswith("swa_") and value}
+    config.data, kept = {**config.data, **own}, config.data
+    made = _attention(config, family, hidden)
+    config.data = kept
+    return made
+
+
+_HYBRIDS = ("nemotron_h", "granitemoehybrid", "granitemoeshared", "bamba", "falcon_h1")  # Mamba-2 beside attention
 _OTHER: Mapping[str, Callable[[Config, Family, int], _Attention]] = MappingProxyType(
-    {"delta": _linear_attention, "state-space": _state_space, "global": _global_attention}
+    {
+        "delta": _linear_attention,
+        "state-space": _state_space,
+        "global": _global_attention,
+        "kda": _kimi_delta,
+        "lightning": _lightning,
+        "convolution": _convolution,
+        "sliding": _sliding,
+    }
 )
 
 

@@ -19,6 +19,7 @@ from planner.architecture.config import MOST, Config
 from planner.architecture.families import (
     FAMILIES,
     LAYER_KINDS,
+    LINEAR,
     Family,
     Feed,
     attention_bias,
@@ -210,10 +211,11 @@ FURTHER: Mapping[str, Family] = MappingProxyType(
 
 
 _LIKE_LLAMA, _DEEPSEEK = FAMILIES["llama"], FAMILIES["deepseek_v3"]
-_ATTENTION = (*LAYER_KINDS, "attention")
+ATTENTION = (*LAYER_KINDS, "attention")
+STATES = ("mamba", "mamba2", LINEAR)  # what layers of Mamba-2 are called
 
 
-def _put(config: Config, **values: Any) -> None:
+def put(config: Config, **values: Any) -> None:
     """Values under the names that the others use, where the config does not have them by those."""
     given = {key: value for key, value in values.items() if value is not None and not config.has(key)}
     config.data = {**config.data, **given}
@@ -268,7 +270,7 @@ def _ernie_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
 
 
 def _ernie(config: Config, family: Family) -> Family:
-    _put(config, num_experts_per_tok=config.data.get("moe_k"))
+    put(config, num_experts_per_tok=config.data.get("moe_k"))
     if isinstance(config.data.get("moe_num_experts"), list):  # those for words, those for pictures
         config.fail("unknown-architecture", "experts for pictures beside those for words are not counted",
                     "moe_num_experts", "a job takes model: {parameters: 8B}")  # fmt: skip
@@ -296,7 +298,7 @@ def _hunyuan_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]
 
 def _hunyuan(config: Config, family: Family) -> Family:
     """Its sizes are listed by layer; heads have norms unless the config says otherwise."""
-    _put(config, num_experts_per_tok=_of_all(config, "moe_topk"), shared_experts=_of_all(config, "num_shared_expert"),
+    put(config, num_experts_per_tok=_of_all(config, "moe_topk"), shared_experts=_of_all(config, "num_shared_expert"),
          expert_width=_of_all(config, "moe_intermediate_size") or config.data.get("intermediate_size"))  # fmt: skip
     head_norm = "head" if config.flag("use_qk_norm", True) else ""
     return replace(attention_bias(config, family), head_norm=head_norm)
@@ -304,7 +306,7 @@ def _hunyuan(config: Config, family: Family) -> Family:
 
 def _bailing(config: Config, family: Family) -> Family:
     """Ling: the first version has neither norms of heads nor values that balance the experts."""
-    _put(config, n_routed_experts=config.data.get("num_experts"),
+    put(config, n_routed_experts=config.data.get("num_experts"),
          n_shared_experts=config.data.get("num_shared_experts"))  # fmt: skip
     balanced = config.flag("moe_router_enable_expert_bias", config.flag("use_qk_norm", False))
     head_norm = "head" if config.flag("use_qk_norm", False) else ""
@@ -351,8 +353,8 @@ def _exaone4_window(config: Config, layers: int) -> tuple[int, ...]:
 
 
 def _granite_others(config: Config, layers: int) -> tuple[bool, ...]:
-    kinds = config.kinds("layer_types", layers, ("mamba", *_ATTENTION))
-    return tuple(kind == "mamba" for kind in kinds) if kinds else (False,) * layers
+    kinds = config.kinds("layer_types", layers, (*STATES, *ATTENTION))
+    return tuple(kind in STATES for kind in kinds) if kinds else (False,) * layers
 
 
 def _granite_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
@@ -380,7 +382,7 @@ def _granite_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]
 def _granite(config: Config, family: Family) -> Family:
     """Granite 4: the names of its Mamba-2 layers put as Mamba-2's own."""
     data, size = config.data, config.data.get("mamba_d_head")
-    _put(config, mamba_num_heads=data.get("mamba_n_heads"), ssm_state_size=data.get("mamba_d_state", 256),
+    put(config, mamba_num_heads=data.get("mamba_n_heads"), ssm_state_size=data.get("mamba_d_state", 256),
          mamba_head_dim=None if size == "auto" else size, n_groups=data.get("mamba_n_groups", 1),
          use_conv_bias=data.get("mamba_conv_bias"), use_bias=data.get("mamba_proj_bias"))  # fmt: skip
     return attention_bias(config, family)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from planner.architecture.config import Config
+from planner.architecture.config import TEXT_CONFIGS, Config
 from planner.architecture.encoders import equal_layers, matrix, norm, size_of_heads
 from planner.equations import parameters as par
 
@@ -17,8 +17,9 @@ _CHANNELS = 3  # of a picture
 _VISION_KEYS = ("vision_config", "siglip_config", "audio_config")
 _IN_CODE = ("logics", "molmo")  # their code has what the file leaves out
 _LOGICS_TOWERS = "convnext-1024,siglip2-384"
-_TOWER_KEYS = ("mm_vision_tower", "vision_tower", "image_token_id")
-_TEXT_ALONE = "the text model alone is counted when what tells of pictures is taken out of a copy"
+_TOWER_KEYS = ("mm_vision_tower", "vision_tower", "image_token_id", "embd_layer", "img_processor")
+_OWN_SIZES = {"hidden_size", "hidden_dim", "d_model", "embed_dim", "num_layers", "num_hidden_layers"}  # of a model
+_TEXT_ALONE = "the text model alone is counted when what tells of pictures and sound is taken out of a copy"
 
 
 def vision_parts(outer: Config) -> dict[str, int]:
@@ -33,6 +34,11 @@ def vision_parts(outer: Config) -> dict[str, int]:
     family = str(data.get("model_type") or "")
     found = next((key for key in _VISION_KEYS if isinstance(data.get(key), Mapping)), "")
     found = "" if family in _IN_CODE else found
+    apart = next((key for key, part in data.items() if isinstance(part, Mapping) and _OWN_SIZES & part.keys()
+                  and key not in (found, *TEXT_CONFIGS, *_VISION_KEYS)), "")  # fmt: skip
+    if apart:
+        outer.fail("unknown-architecture", f"its part '{apart}' is not counted", apart, _TEXT_ALONE)
+        outer.check()
     if not found and family not in _IN_CODE:
         if any(key in data for key in _TOWER_KEYS):
             outer.fail("unknown-architecture", "its encoder of pictures has no shape in this file", "", _TEXT_ALONE)
@@ -42,7 +48,8 @@ def vision_parts(outer: Config) -> dict[str, int]:
     config.inside, config.problems, config.outer = found, outer.problems, data
     if family not in _VISION:
         known = ", ".join(sorted(_VISION))
-        message = f"the encoder of pictures of '{family[:60]}' is not counted"
+        what = "sound" if found == "audio_config" else "pictures"
+        message = f"the encoder of {what} of '{family[:60]}' is not counted"
         outer.fail("unknown-architecture", message, found, f"{_TEXT_ALONE}; counted: those of {known}")
         outer.check()
     text_width = outer.count("hidden_size", most="width")
@@ -302,16 +309,17 @@ def _llama4_vision(config: Config, text_width: int) -> dict[str, int]:
 
 
 def _kimi_vision(config: Config, text_width: int) -> dict[str, int]:
-    """MoonViT of Kimi K2.5: learned positions in the plane, fixed ones in time."""
-    width = config.count("vt_hidden_size", most="width")
-    heads = config.count("vt_num_attention_heads", most="heads")
+    """MoonViT of Kimi K2.5: learned positions in the plane, fixed in time; its own code puts `vt_` before sizes."""
+    config.data = {key.removeprefix("vt_").removeprefix("init_"): value for key, value in config.data.items()}
+    width = config.count("hidden_size", most="width")
+    heads = config.count("num_attention_heads", most="heads")
     patch = config.count("patch_size", most="width", default=14)
-    height = config.count("init_pos_emb_height", most="width", default=64)
-    across = config.count("init_pos_emb_width", most="width", default=64)
+    height = config.count("pos_emb_height", most="width", default=64)
+    across = config.count("pos_emb_width", most="width", default=64)
     merged = 4 * width  # two by two patches
     return {
         "patches and positions": matrix(_CHANNELS * patch**2, width) + matrix(height * across, width, bias=False),
-        "picture encoder": _seen(config, "vt_num_hidden_layers", "vt_intermediate_size", width, heads) + norm(width),
+        "picture encoder": _seen(config, "num_hidden_layers", "intermediate_size", width, heads) + norm(width),
         "projector": matrix(merged, merged) + matrix(merged, text_width) + norm(width),
     }
 
@@ -398,6 +406,7 @@ _VISION: Mapping[str, Callable[[Config, int], dict[str, int]]] = MappingProxyTyp
         "gemma4": _gemma4_vision,
         "kimi_k25": _kimi_vision,
         "idefics3": _idefics3_vision,
+        "glm46v": _glm4v_vision,
         "glm4v": _glm4v_vision,
         "glm4v_moe": _glm4v_vision,
         "internvl": _internvl_vision,
@@ -405,6 +414,7 @@ _VISION: Mapping[str, Callable[[Config, int], dict[str, int]]] = MappingProxyTyp
         "llama4": _llama4_vision,
         "llava": _llava_vision,
         "llava_next": _llava_vision,
+        "llava_next_video": _llava_vision,
         "llava_onevision": _llava_vision,
         "logics": _logics_vision,
         "mistral3": _mistral3_vision,
@@ -413,6 +423,8 @@ _VISION: Mapping[str, Callable[[Config, int], dict[str, int]]] = MappingProxyTyp
         "paligemma": _paligemma_vision,
         "qwen2_5_vl": _qwen25_vision,
         "qwen2_vl": _qwen2_vision,
+        "qwen3_5": _qwen3_vision,
+        "qwen3_5_moe": _qwen3_vision,
         "qwen3_vl": _qwen3_vision,
         "qwen3_vl_moe": _qwen3_vision,
         "smolvlm": _idefics3_vision,

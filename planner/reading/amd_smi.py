@@ -26,7 +26,10 @@ _ROLES = {
 _MOST_GPUS = 100_000
 _PRINTED = re.compile(r"GPU\[(\d{1,4})\]\s*:\s*([^:]{1,60}?)\s*:\s*(.{1,200})$")
 _STATIC = re.compile(r"\s*(GPU|MARKET_NAME|SIZE)\s*:\s*(.{1,200})$")
-_HINT = "amd-smi static --asic --vram --json > FILE"
+_BOXED = re.compile(r"\|\s*[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d\s+(\S[^|]{1,60}?)\s*\|")
+_BOXED_MB = re.compile(r"\|[^|]*\s\d+/(\d+) MB\s*\|\s*$")
+_TOOLS = re.compile(r"ROCm System Management Interface|VRAM Total Memory \(B\)|^GPU +POWER +", re.M)  # without names
+_HINT = "amd-smi static --asic --vram --json > FILE, or rocm-smi --showproductname --showmeminfo vram --json > FILE"
 
 Gpu = tuple[str, str, float | None]  # number, name, memory [B]
 
@@ -65,7 +68,12 @@ def _text_gpus(part: Source) -> Iterator[Gpu]:
     gpus: dict[str, list[str]] = {}
     last = ""
     for line in part.lines():
-        if printed := _PRINTED.match(line[:400]):
+        if boxed := _BOXED.match(line[:400]):
+            last = str(len(gpus))
+            gpus[last] = [boxed.group(1), ""]
+        elif last and (shown := _BOXED_MB.search(line[:400])):
+            gpus[last][1] = f"{shown.group(1)} MB"
+        elif printed := _PRINTED.match(line[:400]):
             number, key, value = printed.groups()
             role = next(iter(places_of([key], _ROLES)), "")
             cells = gpus.setdefault(number, ["", ""])
@@ -97,17 +105,23 @@ def recognise(source: Source) -> Match:
             "gpu or card0": "gpu" in keys or any(re.fullmatch(r"card\d+", key) for key in keys),
             "market_name or Card Series": bool(names),
         }
+        if _TOOLS.search(head) and not names:
+            return Match(score=0.7, found=("memory of devices",), missing=("their names",), tool="rocm-smi")
         return fit(marks, tool="amd-smi" if "market_name" in keys else "rocm-smi", ceiling=0.97)
     columns = header_of(source)[0]
     places = places_of(columns, _ROLES)
+    if "gpu" in places and "bytes" in places and "name" not in places:
+        return Match(score=0.7, found=("memory of devices",), missing=("their names",), tool="rocm-smi")
     if "gpu" in places and "name" in places:
         return fit({"a device": True, "its name": True, "more of amd-smi or rocm-smi": len(columns) > 3},
                    tool="amd-smi or rocm-smi", ceiling=0.95)  # fmt: skip
     lines = source.first_lines
+    if any(map(_BOXED.match, lines)) and "AMD-SMI" in head:
+        return Match(score=0.95, found=("a table of devices",), tool="amd-smi")
     printed = any((found := _PRINTED.match(line[:400])) and "name" in places_of([found.group(2)], _ROLES)
                   for line in lines)  # fmt: skip
     return Match(
-        score=0.95 if printed or ("MARKET_NAME:" in head and "GPU:" in head) else 0.0,
+        score=0.95 if printed or ("MARKET_NAME:" in head and "GPU:" in head) else 0.7 if _TOOLS.search(head) else 0.0,
         tool="rocm-smi" if printed else "amd-smi",
         missing=("names of devices, as amd-smi static or rocm-smi give them",),
     )

@@ -239,7 +239,7 @@ def _by_names(names: list[str], ceiling: float) -> Match:
     cells = set(point_of(dict.fromkeys(names, "1"), default_ms=1.0).cells)
     timed = measured(point) or any(latency_key(name, 1.0) for name in names) or _bare(names) is not None
     # a latency of an engine at so many clients is of a model, named or not
-    of_engine = bool(point.latency_ms) and bool(cells & {"concurrency", "request_rate"})
+    of_engine = bool(point.latency_ms) and bool(cells & {"concurrency", "request_rate", "requests_per_s"})
     marks = {
         "a throughput or latency": timed,
         "a model or device": of_engine or bool(cells & {"model", "accelerator"}),

@@ -340,7 +340,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "timestamp", "arrivaltimestamp", "arrivedat", "arrivaltime", "arrival", "requesttime", "requesttimestamp",
         "createdatiso", "createdat", "created", "requestcreatedat", "starttime", "starttimeunixnano", "timeunixnano",
         "timegenerated", "timegeneratedutc",
-        "requeststart", "receivedat", "startedat", "submittedat",
+        "requeststart", "receivedat", "startedat", "submittedat", "loggingtime", "timeofgeneration",
         "timelocal", "timeiso8601", "datetime", "eventtime", "time", "ts", "date", "t", "start", "begin",
     ),
     "input": (
@@ -350,7 +350,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "usageinputtokens", "isl", "tokensin", "inputsequencelength", "prompttokenslen",
         "tokensprompt", "inputusage", "tokencountprompt", "tokensinput", "inputtoken", "prompttoken", "intokens",
         "intok", "usageinput", "usagedetailsinput", "inputtok", "prompttok", "requestlength", "inputcount",
-        "usagemetadataprompttokencount", "prompttokencount",
+        "usagemetadataprompttokencount", "prompttokencount", "promptevalcount", "genaitokensinput",
     ),
     "output": (
         "outputtokens", "completiontokens", "generatedtokens", "responsetokens", "outputlength", "numdecodetokens",
@@ -360,7 +360,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "outputsequencelength", "anstokens", "answertokens", "gentokens", "decodelength", "tokenscompletion",
         "outputusage", "tokencountcompletion", "tokensoutput", "outputtoken", "completiontoken", "responsetoken",
         "outtokens", "outtok", "usageoutput", "usagedetailsoutput", "outputtok", "answerlength", "outputcount",
-        "usagemetadatacandidatestokencount", "candidatestokencount",
+        "usagemetadatacandidatestokencount", "candidatestokencount", "evalcount", "genaitokensoutput",
     ),
     "id": ("requestid", "id", "reqid", "callid", "traceid", "uuid", "xrequestid"),
     "model": ("model", "modelid", "modelname", "modelgroup", "deployment", "requestmodel", "modelpermaslug"),
@@ -405,6 +405,8 @@ _BELOW = (
     "total",
     "thoughts",
 )  # roles whose columns may lie in records of any name: attributes.gen_ai.usage.input_tokens
+_BYTES = ("requestlength", "responselength")  # of web servers and of Azure's logs, in these very words
+_OF_LANGFUSE = {"cache_read": ("inputcachedtokens", "inputcacheread"), "cache_write": ("inputcachecreation",)}
 _PARTS = ("cache_read", "cache_write", "thoughts")  # which a sum of prompt and answer holds already
 SYMBOLS = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns"}
 
@@ -450,10 +452,10 @@ def roles_of(names: Sequence[str], named: Mapping[str, str] | None = None) -> Ro
     for role, known in NAMES.items():
         ranked = [(known.index(stem), place, name) for place, (name, both) in enumerate(stems.items())
                   for stem in (both if role == "time" or "/" not in name else both[1:])  # tokens/s are no tokens
-                  if stem in known]  # fmt: skip
+                  if stem in known and not plain(_TAIL.sub("", name)).endswith(_BYTES)]  # fmt: skip
         if not ranked and role in _BELOW:
             ranked = [(known.index(stem), place, name) for place, name in enumerate(names)
-                      for stem in _ends_of(name) if stem in known]  # fmt: skip
+                      for stem in _ends_of(name) if stem in known and stem not in _BYTES]  # fmt: skip
         if ranked:
             found[role] = min(ranked)[2]
     if "time" not in found and "." in found.get("input", ""):  # of a record that holds the tokens, too
@@ -464,7 +466,14 @@ def roles_of(names: Sequence[str], named: Mapping[str, str] | None = None) -> Ro
                   if end in NAMES["time"]]  # fmt: skip
         if beside:
             found["time"] = min(beside)[1]
-    if not plain(found.get("input", "")).endswith("inputtokens"):  # prompt tokens hold the cached ones
+    held = found.get("input", "").rpartition(".")[0]
+    apart = plain(found.get("input", "")).endswith("usagedetailsinput")  # Langfuse: each kind of tokens by itself
+    for role in ("cache_read", "cache_write") if held else ():
+        known = (*NAMES[role], *_OF_LANGFUSE[role]) if apart else NAMES[role]
+        near = [name for name in names if name.startswith(f"{held}.") and plain(name[len(held) :]) in known]
+        if near:  # message.usage.cache_read_input_tokens
+            found[role] = near[0]
+    if not apart and not plain(found.get("input", "")).endswith("inputtokens"):  # prompt tokens hold the cached ones
         found.pop("cache_read", None)
         found.pop("cache_write", None)
     legible = {_LOST.sub("\ufffd", name): name for name in names}  # of a file that is in Latin-1, say

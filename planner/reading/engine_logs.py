@@ -31,7 +31,9 @@ _HITS = re.compile(r"[Pp]refix cache hit rate: (?:GPU: )?([0-9.]+)%")
 def recognise_vllm_log(source: Source) -> Match:
     """Lines with average throughputs and running requests."""
     found = bool(_ENGINE.search(source.head_text))
-    begun = bool(re.search(r"vLLM (?:API server )?version|llm_engine|EngineCore", source.head_text))
+    begun = bool(
+        re.search(r"vLLM (?:API server )?version|llm_engine|EngineCore|params: SamplingParams\(", source.head_text)
+    )
     score = 0.96 if found else 0.65 if begun and source.is_text else 0.0
     return Match(score=score, found=("Avg prompt throughput",) if found else (), missing=() if found else (
         "lines with Avg prompt throughput",), tool="vLLM")  # fmt: skip

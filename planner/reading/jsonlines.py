@@ -9,6 +9,7 @@ the first. Anything else is left to the reader of records.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,9 +25,23 @@ from planner.reading.source import Source, refused
 
 MOST_DEEP = 60
 _MOST_HEAD = 200
+_DEPTH = 3  # of keys above a list of records
 _SPANS = "resourceSpans"
 _TWICE = "\0twice"  # of a record that is read with care: its keys that are given twice
-_BELOW = ("data", "records", "results", "rows", "items", "logs", "requests", "traces", "entries", "events", "calls")
+_BELOW = (
+    "data",
+    "records",
+    "results",
+    "rows",
+    "items",
+    "logs",
+    "requests",
+    "traces",
+    "entries",
+    "events",
+    "calls",
+    "hits",
+)
 
 
 def loads(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
@@ -140,7 +155,7 @@ def records_of(source: Source) -> list[dict[str, Any]]:
     return [row for row in (rows or [])[:_MOST_HEAD] if isinstance(row, dict)]
 
 
-def _list_in(value: Any, depth: int = 3) -> list[Any] | None:
+def _list_in(value: Any, depth: int = _DEPTH) -> list[Any] | None:
     """The list of records below one of the usual keys, or below several: {"data": {"requests": [...]}}."""
     for key in _BELOW if isinstance(value, dict) and depth else ():
         below = value.get(key)
@@ -148,6 +163,26 @@ def _list_in(value: Any, depth: int = 3) -> list[Any] | None:
             return list(below)
         if (found := _list_in(below, depth - 1)) is not None:
             return found
+    return _of_frame(value) if depth == _DEPTH and isinstance(value, dict) else None
+
+
+def _of_frame(value: dict[str, Any]) -> list[Any] | None:
+    """Records of a table as pandas writes it: a column each, a numbered record each, or names apart from the rows."""
+    names, rows = value.get("columns"), value.get("data")
+    if isinstance(names, list) and isinstance(rows, list) and rows and isinstance(rows[0], list):
+        return [dict(zip(map(str, names), row)) if isinstance(row, list) and len(row) == len(names) else row
+                for row in rows]  # fmt: skip
+    cells = list(value.values())
+    if len(cells) < 2 or not all(cells):
+        return None
+    if all(isinstance(each, dict) for each in cells):
+        if all(key.isdecimal() for key in value):
+            return cells
+        keys = list(cells[0])
+        if all(list(each) == keys for each in cells) and all(key.isdecimal() for key in keys):
+            return [{name: column[key] for name, column in value.items()} for key in keys]
+    if all(isinstance(each, list) and len(each) == len(cells[0]) for each in cells) and len(cells[0]) > 1:
+        return [dict(zip(value, row)) for row in zip(*cells)]
     return None
 
 
@@ -184,7 +219,7 @@ class JsonLines:
         text = self.source.head_text.lstrip()
         first = next((line for line in self.source.first_lines if line.strip()), "")
         alone = sum(map(bool, map(str.strip, self.source.first_lines))) == 1  # not one such record of many
-        by_line = text.startswith("{") and _is_record(first) and not _list_in(loads(first), 3 if alone else 1)
+        by_line = text.startswith("{") and _is_record(first) and not _list_in(loads(first), _DEPTH if alone else 1)
         yield from self._lines() if by_line else self._document()
 
     def _lines(self) -> Iterator[tuple[int, list[dict[str, Any]], list[int]]]:
@@ -306,12 +341,21 @@ def _is_record(line: str) -> bool:
         return False
 
 
-def flat(record: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
-    """A record with its mappings opened: {"usage": {"n": 1}} gives usage.n."""
+def record_in(value: Any) -> Any:
+    """The record that a text holds as JSON, as logs of clouds wrap those of others; anything else as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] == "{":
+        with contextlib.suppress(ValueError):
+            return loads(value)
+    return value
+
+
+def flat(record: Mapping[str, Any], depth: int = 3, texts: bool = False) -> dict[str, Any]:
+    """A record with its mappings opened: {"usage": {"n": 1}} gives usage.n; with `texts` those that texts hold, too."""
     found: dict[str, Any] = {}
     for key, value in record.items():
+        value = record_in(value) if texts else value
         if isinstance(value, dict) and depth > 1:
-            found.update({f"{key}.{below}": each for below, each in flat(value, depth - 1).items()})
+            found.update({f"{key}.{below}": each for below, each in flat(value, depth - 1, texts).items()})
         else:
             found[str(key)] = value
     return found

@@ -22,7 +22,7 @@ _LIMIT_BYTES = 1_000_000
 _MOST_ENGINES = 200
 _DEEPEST = 4  # names that are set to other names; commands within the words of commands
 _STARTS = re.compile(
-    r"(?<![\w./:-])(?:\S*/)?(?:vllm\s+serve|(?:sglang|trtllm-serve)\s+serve|trtllm-serve|llama-server"
+    r"(?<![\w./:-])(?:\S{0,300}/)?(?:vllm\s+serve|(?:sglang|trtllm-serve)\s+serve|trtllm-serve|llama-server"
     r"|text-generation-launcher)(?=\s|$)"
     r"|\bvllm\.entrypoints\.(?:openai\.)?api_server\b|\bsglang\.launch_server\b"
 )

@@ -42,7 +42,8 @@ _MEANS: Mapping[str, tuple[str, ...]] = {
         "throughputtokenspersec", "tokenspersec", "outputtokenssec", "resultsmeanoutputthroughputtokenpers",
         "throughputtokenpers", "outputtokenthroughputavgtokenssec", "outputtps", "systemoutputthroughputtoks",
         "throughputaveragetokenss", "predictedpersecond", "outputtokpersec",
-        "outputthroughputtokpersec", "outputthroughputtokenspersec", "throughputtokpersec", "tokpersec", "outputtoks",
+        "outputthroughputtokpersec", "outputthroughputtokenspersec", "outputtokenthroughputtps",
+        "throughputtokpersec", "tokpersec", "outputtoks",
     ),
     "total_tokens_per_s": (
         "totaltokenthroughput", "totalthroughput", "totaltokenspersec", "totaltokenthroughputtoks",
@@ -59,7 +60,7 @@ _MEANS: Mapping[str, tuple[str, ...]] = {
         "maxconcurrency", "numconcurrentrequests", "clientconcurrency", "concurrency", "maxrequestconcurrency",
         "batchsize", "concurrentrequests", "requestconcurrency", "numusers",
         "maximumrequestconcurrency", "maxreqeuestconcurrency", "conc", "numberofconcurrency",
-        "avgnumconcurrentrequests", "numberofconcurrentrequests", "numconcurrency", "concurrentusers",
+        "avgnumconcurrentrequests", "numberofconcurrentrequests", "numconcurrency", "concurrentusers", "bs",
     ),
     "request_rate": ("requestrate", "requestedrate", "targetqps", "trafficrequestrate", "offeredrate",
                      "requestrateconfiguredrps"),

@@ -87,7 +87,7 @@ _AHEAD = ("num_nextn_predict_layers", "mtp_num_hidden_layers")  # DeepSeek, GLM 
 _STATE = "its layers keep a state of another kind than Mamba-2 or the gated delta rule, or share weights"
 # families that are refused by name -> what of them no equation here counts
 _NOT_COUNTED: Mapping[str, str] = dict.fromkeys(
-    ("bamba", "falcon_h1", "falcon_mamba", "jamba", "mamba", "rwkv", "rwkv7", "zamba2"), _STATE
+    ("falcon_mamba", "jamba", "mamba", "rwkv", "rwkv7", "zamba", "zamba2"), _STATE
 ) | dict.fromkeys(("gemma3n", "gemma3n_text"), "its layers share caches, and have tables of words of their own")
 
 
@@ -101,7 +101,7 @@ def _config_match(source: Source) -> Match:
         ceiling = 1.0
     if {"_class_name", "_diffusers_version"} <= keys:
         return Match(score=0.9, found=("_class_name, _diffusers_version",), tool="diffusers")
-    if set(NEEDED) <= keys:
+    if set(NEEDED) <= keys and "model_type" not in keys:
         return Match(score=0.95, found=NEEDED, tool="params.json of Mistral or Meta")
     if "weight_map" in keys or not keys & {"model_type", "architectures"}:
         return NOTHING
@@ -110,6 +110,8 @@ def _config_match(source: Source) -> Match:
         "a width (hidden_size)": bool(keys & set(_WIDTHS)),
         "layers (num_hidden_layers)": bool(keys & set(_DEPTHS)),
     }
+    if {"model_type", "architectures"} <= keys and not all(marks.values()):
+        return Match(score=0.7, found=("model_type", "architectures"), tool="transformers")  # its sizes stand in parts
     return fit(marks, tool="transformers", ceiling=ceiling)
 
 
@@ -118,7 +120,7 @@ def _config(source: Source, asked: Asked) -> Reading:
     text = source.text(CONFIG_LIMIT_BYTES)
     _demand_counted(source, text)
     document = parse_json(text, source.name)
-    if set(NEEDED) <= set(document):
+    if set(NEEDED) <= set(document) and "model_type" not in document:
         document = as_config(document)
         text = json.dumps(document, indent=1)
     version = document.get("transformers_version")
@@ -127,6 +129,7 @@ def _config(source: Source, asked: Asked) -> Reading:
     reading.understood["family"] = config.model_type[:60]
     reading.taken = 1
     if is_encoder(config.model_type):
+        vision_parts(config)
         parts = whole_parts(config)
         _show_parts(reading, parts)
         reading.note(
@@ -144,11 +147,10 @@ def _config(source: Source, asked: Asked) -> Reading:
     if arch.active_parameters != arch.parameters:
         reading.show("active parameters", arch.active_parameters + sum(beside.values()))
     reading.show("layers", arch.layer_count)
-    if any(group.chunk_tokens for group in arch.layers) and config.has("num_hidden_layers"):
-        apart = config.count("num_hidden_layers", most="layers")
-        if apart != arch.layer_count:
-            reading.note(f"It counts its mixers and feed-forward parts apart, as {apart} layers; a plan counts a mixer "
-                         "with the part after it.")  # fmt: skip
+    told = 0 if config.has("cross_attention_layers") else config.count(*LAYER_KEYS, most="layers", default=0)
+    if told not in (0, arch.layer_count):
+        reading.note(f"It counts its layers otherwise, as {told}; a plan counts a layer for each mixer, with the "
+                     "feed-forward parts after it.")  # fmt: skip
     if isinstance(document.get("auto_map"), Mapping):
         reading.note("Its code comes with its weights: whether an engine runs it is not told here, so try it first.")
     if without_head(config):

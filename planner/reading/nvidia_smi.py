@@ -277,6 +277,9 @@ def read_printed(source: Source, asked: Asked) -> Reading:
 
 _LISTED = re.compile(r"^(?:([\w.-]{1,200}):\s+)?GPU (\d{1,4}): (.{1,100}?) \(UUID: ([\w-]{1,80})\)\s*$")
 _SIZE = re.compile(r"\d{3,7} MiB")
+_ON_BUS = re.compile(
+    r"[0-9a-f:]{5,12}\.\d (?:3D|VGA|Display)[^:]*: NVIDIA Corporation [^\[]*\[([^\]]{1,80})\]"
+)  # lspci
 _UNITLESS = re.compile(r"\d{4,6}")  # of memory in MiB, with nounits
 
 
@@ -285,6 +288,8 @@ def _bare(line: str) -> Gpu | None:
     listed = _LISTED.match(line[:400])
     if listed:
         return {"host": listed.group(1) or "", "name": listed.group(3), "uuid": listed.group(4)}
+    if bus := _ON_BUS.match(line[:400]):
+        return {"name": bus.group(1), "uuid": "0000" + line.split(" ")[0]}
     cells = [cell.strip() for cell in line[:2000].split(",")]
     memory = next((cell for cell in cells if _SIZE.fullmatch(cell)), "")
     uuid = next((cell for cell in cells if cell.startswith(("GPU-", "0000"))), "")
@@ -307,7 +312,8 @@ def recognise_bare(source: Source) -> Match:
     found = [
         gpu
         for line in lines
-        if (gpu := _bare(line)) and (gpu.get("memory") or gpu["uuid"].startswith("GPU-") or device_of(line.strip()))
+        if (gpu := _bare(line))
+        and (gpu.get("memory") or gpu["uuid"].startswith(("GPU-", "0000")) or device_of(line.strip()))
     ]
     share = len(found) / max(len(lines), 1)
     return Match(score=0.9 * share if lines and source.is_text else 0.0, tool="nvidia-smi",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from planner.reading.cells import below, blocks_of, cell_getter, names_in_cells, rows_in
 from planner.reading.columns import (
     DayOrder,
     DecimalSign,
@@ -48,10 +48,11 @@ _ONE_BY_ONE = (
 )  # roles with which requests are taken one after the other
 _SEPARATORS = ",;\t|"
 _FAILED = ("error", "fail", "cancel", "abort", "timeout", "rejected")
-_LONGEST_CELL = 131_072
 _DEEP = 5  # records within records: response.body.usage.prompt_tokens
 _FIRST = 200  # requests that are looked at for what they name
 _LEFT_OPEN = re.compile(r",|\.\d*\.|\.\d{3}$")  # of a number: the sign may stand between thousands
+_SPACED = re.compile(r"\d{1,3}(?:[ \u00a0\u202f'\u2019]\d{3})+")  # thousands as in France and in Switzerland
+_BETWEEN = re.compile(r"\D")
 _MAY_GROUP = re.compile(rb"\d\.\d{3}\s*[,;|\t\r\n]")
 # columns that tell who wrote a log: all of them are there
 _TOOLS: Sequence[tuple[str, frozenset[str]]] = (
@@ -115,8 +116,17 @@ def _by_roles(names: Sequence[str], form: str) -> Match:
 
 def recognise_table(source: Source) -> Match:
     """A table whose columns mean time, prompt and answer."""
-    names, _ = header_of(source)
-    return _by_roles(names, "a table with a first line of names") if names else NOTHING
+    names, separator = header_of(source)
+    if not names:
+        return NOTHING
+    return _by_roles(_with_cells(source, names, separator, {}), "a table with a first line of names")
+
+
+def _with_cells(source: Source, names: list[str], separator: str, named: Mapping[str, str]) -> list[str]:
+    """Columns of a table, and where they do not say all that is needed what stands in records in cells."""
+    if set(_NEEDED) <= roles_of(names, named).of.keys() and set(named.values()) <= set(names):
+        return names
+    return [*names, *names_in_cells(source, names, separator)]
 
 
 def recognise_lines(source: Source) -> Match:
@@ -129,7 +139,7 @@ def recognise_lines(source: Source) -> Match:
 
 
 def _names(records: Iterable[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(name for record in records for name in flat(record, _DEEP)))
+    return list(dict.fromkeys(name for record in records for name in flat(record, _DEEP, texts=True)))
 
 
 def _demand_roles(source: Source, roles: Roles, names: Sequence[str], asked: Asked) -> None:
@@ -217,18 +227,7 @@ def _signs(
 def _getter(column: str) -> Callable[[Any], Any]:
     if "." not in column:
         return lambda record: record.get(column)
-    return lambda record: _below(record, column)
-
-
-def _below(record: Any, column: str) -> Any:
-    """A value by the names of the records that hold it, one after the other; names may have dots themselves."""
-    if not isinstance(record, dict):
-        return None
-    if column in record:
-        return record[column]
-    found = (_below(record[column[:at]], column[at + 1 :]) for at, sign in enumerate(column)
-             if sign == "." and column[:at] in record)  # fmt: skip
-    return next((value for value in found if value is not None), None)
+    return lambda record: below(record, column)
 
 
 def order_of(source: Source, times: Iterable[Any]) -> DayOrder:
@@ -246,14 +245,10 @@ def _record_times(source: Source, get: Callable[[Any], Any]) -> Iterator[Any]:
     return (get(record) for _, record in JsonLines(source))
 
 
-def _cell_times(source: Source, at: int, separator: str) -> Iterator[Any]:
-    return (cells[at] for _, cells in _all_rows(source, separator) if cells and at < len(cells))
-
-
-def _all_rows(source: Source, separator: str) -> Iterator[tuple[int, list[str] | None]]:
+def _all_rows(source: Source, separator: str, columns: int) -> Iterator[tuple[int, list[str] | None]]:
     number = 1
-    for _, block in source.line_blocks():
-        yield from _rows(block, separator, number)
+    for _, block in blocks_of(source):
+        yield from rows_in(block, separator, number, columns)
         number += block.count(b"\n")
 
 
@@ -329,6 +324,8 @@ def _failed(value: Any) -> bool:
 
 def _tokens(value: Any, log: RequestLog, role: str) -> float:
     """A number of tokens; a list of them counts as its length; nan for what is none."""
+    if isinstance(value, str) and not value.isdecimal() and _SPACED.fullmatch(value.strip()):
+        value = _BETWEEN.sub("", value.strip())
     if isinstance(value, str) and _LEFT_OPEN.search(value := value.strip()):
         value = number_in(value, log.signs.of(role))
     if isinstance(value, list):
@@ -361,23 +358,26 @@ def wrong_tokens(given: float, made: float) -> str:
 def read_table(source: Source, asked: Asked) -> Reading:
     """Requests of a table with a first line of names, block by block; pandas where a block is sound."""
     names, separator = header_of(source)
-    roles = roles_of(names, asked.columns)
-    _demand_roles(source, roles, names, asked)
+    every = _with_cells(source, names, separator, asked.columns)
+    roles = roles_of(every, asked.columns)
+    _demand_roles(source, roles, every, asked)
     if twice := [column for column in roles.of.values() if names.count(column) > 1]:
         raise refused(source, "given-twice", f"two columns of {source.name} are called '{twice[0][:80]}'",
                       "give one of them another name in the first line", 1)  # fmt: skip
-    head = [cells for line, cells in _rows("\n".join(source.first_lines).encode() + b"\n", separator, 1)
-            if cells and line > 1]  # fmt: skip
+    rows = partial(_all_rows, source, separator, len(names))
+    text = ("\n".join(source.first_lines) + "\n").encode()
+    head = [cells for line, cells in rows_in(text, separator, 1, len(names)) if cells and line > 1]
     roles = _with_day(roles, dict(zip(names, head[0] if head else ())))
     log = RequestLog(source=source, roles=roles, asked=asked, tool=tool_of(names))
-    log.order = order_of(source, _cell_times(source, names.index(roles.of.get("day", roles.of["time"])), separator))
-    gets = {role: _cell_getter(names.index(column)) for role, column in roles.of.items()}
+    gets = {role: cell_getter(names, column) for role, column in roles.of.items()}
+    when = gets.get("day", gets["time"])
+    log.order = order_of(source, (when(cells) for _, cells in rows() if cells))
     log.models = _models(gets, head)
-    log.signs = Signs(partial(_signs, log, lambda: _all_rows(source, separator), gets, separator))
+    log.signs = Signs(partial(_signs, log, rows, gets, separator))
     reading_skips = Reading(kind="", title="", source="").skipped
     zone = zone_of(asked.time_zone)
     number, file = 1, ""
-    for path, block in source.line_blocks():
+    for path, block in blocks_of(source):
         if path != file:  # each file has its first line
             file = path
             end = block.find(b"\n") + 1
@@ -385,10 +385,10 @@ def read_table(source: Source, asked: Asked) -> Reading:
             if [cell.strip() for cell in first.rstrip("\r\n").split(separator)] != names and separator not in first:
                 reading_skips.add("a file without a first line of names", number)
             number += 1
-        rows = block.count(b"\n")
+        count = block.count(b"\n")
         if block.strip() and not _fast(log, block, names, separator, number, zone):
             _careful(log, block, gets, names, separator, number, zone, reading_skips.add)
-        number += rows
+        number += count
     return log.reading("requests-table", "a log of requests, table", reading_skips, source.cut_lines)
 
 
@@ -397,7 +397,7 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
     from planner.frames import pandas
 
     pd, roles = pandas("plan read"), log.roles.of
-    if {*_ONE_BY_ONE, "day"} & roles.keys() or len(set(names)) < len(names):
+    if {*_ONE_BY_ONE, "day"} & roles.keys() or len(set(names)) < len(names) or not set(roles.values()) <= set(names):
         return False
     wanted = {roles[role]: role for role in ("time", "input", "output", "id") if role in roles}
     if log.roles.whole or len(wanted) < 3 or b'"' in block:
@@ -510,43 +510,14 @@ def _careful(
     number: int, zone: tzinfo, skip: Callable[[str, int], None],
 ) -> None:  # fmt: skip
     """A block of rows one by one, each taken or counted with its reason."""
-    last = max(names.index(log.roles.of[role]) for role in _NEEDED)
-    for line, cells in _rows(block, separator, number):
+    last = max(names.index(log.roles.of[role]) if log.roles.of[role] in names else 0 for role in _NEEDED)
+    for line, cells in rows_in(block, separator, number, len(names)):
         if cells is None or len(cells) <= last:
             skip("fewer cells than columns, or a quote that does not end", line)
             continue
         reason = _take(log, cells, gets, zone, line)  # type: ignore[arg-type]
         if reason:
             skip(reason, line)
-
-
-def _cell_getter(at: int) -> Callable[[Any], Any]:
-    def get(cells: Any) -> Any:
-        text = cells[at].strip() if at < len(cells) else ""
-        if text[:1] == "[" and text[-1:] == "]":  # ids of blocks
-            try:
-                return json.loads(text)
-            except ValueError:
-                return text  # a time in brackets, as web servers write it
-        return text or None
-
-    return get
-
-
-def _rows(block: bytes, separator: str, number: int) -> Iterator[tuple[int, list[str] | None]]:
-    """Line number and cells of each row; None for a row that is no CSV. Blank lines are none."""
-    lines = block.decode("utf-8", "replace").replace("\0", "\ufffd").split("\n")[:-1]
-    for offset, line in enumerate(lines):
-        if not line.strip():
-            continue
-        before = csv.field_size_limit(_LONGEST_CELL * 64)  # of the process: other tables keep theirs
-        try:
-            cells = next(csv.reader([line], delimiter=separator), None)
-        except csv.Error:
-            cells = None
-        finally:
-            csv.field_size_limit(before)
-        yield number + offset, cells
 
 
 KINDS = (

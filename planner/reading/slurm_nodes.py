@@ -73,7 +73,7 @@ def _head(line: str) -> tuple[dict[str, int], str | None]:
 
 
 def _state(text: str) -> str:
-    state = re.sub(r"[*~#!%$@+^-]+$", "", text.lower())
+    state = re.sub(r"[*~#!%$@^-]+(?=\+|$)|\+$", "", text.lower())
     return state if state.split("+")[0] in _STATES else ""
 
 

@@ -330,8 +330,11 @@ def _unmarked(block: bytes) -> bytes:
 
 
 def _as_utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Blocks of a text in UTF-16, as its mark says, in UTF-8; others as they are."""
+    """Blocks of a text in UTF-16, as its mark says, in UTF-8, lines that end in CR alone in LF; others as they are."""
     first = next(blocks, b"")
+    if first.count(b"\r") > 1 and b"\n" not in first:  # as Excel on a Mac writes them
+        yield from (block.replace(b"\r", b"\n") for block in itertools.chain([first], blocks))
+        return
     if not (first.startswith(_UTF16) and len(first) > 3):
         yield from itertools.chain([first], blocks)
         return

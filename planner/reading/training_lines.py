@@ -44,6 +44,7 @@ class Steps:
     bars: dict[int, list[tuple[int, float]]] = field(default_factory=dict)  # length -> steps done, seconds since
     micro: list[tuple[int, int, float]] = field(default_factory=list)  # of micro-batches: number, steps done, seconds
     tokens: float = 0.0  # of an optimizer step, where the log says
+    all_tokens_per_s: float = 0.0  # of all devices, by the line above that of one
     _before: tuple[int, float] | None = None
     _logged: int = 0
 
@@ -117,7 +118,7 @@ _NEMO_STEP = re.compile(r"global_step[:=] ?(\d+)")
 _TITAN = re.compile(r"step:\s*(\d+)\s+loss:")
 _TITAN_RUN = re.compile(r"global batch size (\d{1,9}),.{0,80}?sequence length (\d{1,9}), total steps (\d{1,12})")
 _TPS = re.compile(
-    r"(?:\b[tw]ps|Tokens/s/device|throughput/device/tokens_per_sec(?:ond)?|tokens per GPU \(tokens/s/GPU\)"
+    r"(?:\b[tw]ps|Tokens/s/device|throughput/device/(?:tokens_per_sec(?:ond)?|TPS)|tokens per GPU \(tokens/s/GPU\)"
     r"|tokens_per_second_per_gpu')[:=]\s*'?([0-9.,eE+-]+)"
 )
 _TITAN_MEMORY = re.compile(r"memory:\s*([0-9.]+)GiB")
@@ -126,13 +127,14 @@ _TITAN_SECONDS = re.compile(r"(?:elapsed_time_per_step|step_time|time_end_to_end
 _CLOCK = re.compile(r"\b(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{3,6}))?")
 _TRAINER = re.compile(r"'(?:loss|train_runtime)': '?[0-9.].{0,2000}?'epoch': ")
 _TRAINER_RUN = re.compile(r"'train_runtime': '?([0-9.]+).{0,400}?'train_steps_per_second': '?([0-9.]+)")
-_TRAINER_HEAD = re.compile(r"Total (optimization steps|train batch size)[^=]{0,80}= ([0-9,]{1,15})")
+_TRAINER_HEAD = re.compile(r"Total ((?:optimization )?steps|(?:train )?batch size)[^=|]{0,80}= ([0-9,]{1,15})")
 _TRAINER_MEMORY = re.compile(r"(?i)'memory/max_(?:mem_|memory_)?allocated ?(?:\(gib\))?': '?([0-9.]+)")
 _BAR = re.compile(r"\s*\d{1,3}%\|[^|]*\| ?(\d{1,12})/(\d{1,12}) \[(?:(\d{1,5}):)?(\d\d):(\d\d)<")
 _NANO = re.compile(r"^iter (\d+): loss \S+, time ([0-9.]+)(ms|s)\b")
 _NANO_TOKENS = re.compile(r"^tokens per iteration will be: ([0-9,]{1,20})")
 _NANO_SETTING = re.compile(r"^(?:Overriding: )?(block_size|max_iters) = (\d{1,12})\b")
 _LIT = re.compile(r"\biter (\d+) step (\d+)(?: \||:) loss .{0,200}?iter time: ([0-9.]+) ?ms")
+_KARPATHY = re.compile(r"^step +(\d+)(?:/(\d+))? .{0,200}?\bdt: ?([0-9.]+) ?(ms|s)\b")  # build-nanogpt and nanochat
 _C = re.compile(r"^step +(\d+)/(\d+) \| .{0,200}?\| ([0-9.]+) ms \|")  # llm.c
 _SPEEDRUN = re.compile(r"^step:(\d+)/(\d+) .{0,200}?step_avg:([0-9.]+)ms")  # modded-nanogpt
 _TUNE = re.compile(r"^Step (\d+) \| .{0,2000}?\bloss:")
@@ -144,10 +146,18 @@ _RECORD = re.compile(r'"(?:current_steps": (\d+), "total_steps": |global_step/ma
 _SINCE = re.compile(r'"elapsed_time": "(?:(\d+)(?: days?, |d ))?(?:(\d+)(?::|h ))?(?:(\d+)(?::|m ))?(\d+)s?"')
 _TRON = re.compile(r"\biteration: (\d+) / (\d+) \| .{0,200}?\belapsed_time_per_iteration_ms: ([0-9.]+)([KM]?)")
 _OF_MANY = re.compile(r"\[(?:batch|step)=(\d+)/(\d+)")  # Composer and OLMo: figures stand in the lines below
-_PACE = re.compile(r"\bthroughput/(?:device/)?batches_per_sec(?:ond)?[:=] ?([0-9.]+)")
+_PACE = re.compile(r"\bthroughput/(?:batches_per_sec(?:ond)?|device/(?:batches_per_second|BPS))[:=] ?([0-9.]+)")
+_ALL_TOKENS = re.compile(r"\bthroughput/(device/)?tokens_per_sec[:=] ?([0-9.]+)")  # of all devices, and of one
 _THOUSANDS = {"": 1.0, "K": 1e3, "M": 1e6}
 _SEQUENCE = re.compile(r"(?:^|\s)(?:--seq-length[ =]|seq_length \.+ |--max_seq_len )(\d{1,9})\b")
-_WORLD = re.compile(r"(?:using world size: |world_size \.+ )(\d{1,7})\b")
+_WORLD = re.compile(
+    r"(?:using world size: |world_size \.+ |Num GPUs(?: used)? = |\b[Nn]um_devices: |registered\. Starting with )"
+    r"(\d{1,7})\b"
+)
+_MESH = re.compile(
+    r"Building (?:\d-D )?device mesh with (?:\[[^\]]{0,200}\], \[([0-9, ]{1,80})\]|parallelism: (.{1,200}))"
+)
+_SIDES = re.compile(r"\b(?:pp|dp|dp_replicate|dp_shard|cp|tp)=(\d{1,6})\b")  # experts lie within these
 MARKS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "Megatron-LM": (_MEGATRON, "lines such as iteration 10/ 1000 | elapsed time per iteration (ms)"),
     "DeepSpeed": (_DEEPSPEED, "lines with SamplesPerSec"),
@@ -157,6 +167,7 @@ MARKS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "Hugging Face Trainer": (_TRAINER, "lines with 'loss': and 'epoch':"),
     "DeepSpeed's pipelines": (_PIPELINE, "lines with iter time (s): and samples/sec:"),
     "nanoGPT": (re.compile(_NANO.pattern, re.M), "lines as iter 10: loss 4.2, time 250.00ms"),
+    "nanochat": (re.compile(_KARPATHY.pattern, re.M), "lines as step 10/1000 | loss: 4.2 | dt: 250.00ms"),
     "LitGPT": (_LIT, "lines with iter N step N and iter time:"),
     "llm.c": (re.compile(_C.pattern, re.M), "lines as step 10/1000 | loss 4.2 | … | 250.00 ms |"),
     "modded-nanogpt": (re.compile(_SPEEDRUN.pattern, re.M), "lines with step:N/N and step_avg:"),
@@ -171,6 +182,10 @@ MARKS: Mapping[str, tuple[re.Pattern[str], str]] = {
 _EARLY = (
     "seq",
     "world",
+    "Num GPUs",
+    "um_devices",
+    "Starting with",
+    "device mesh",
     "iteration ",
     "SamplesPerSec",
     "completed step",
@@ -299,10 +314,9 @@ def _trainer(line: str, steps: Steps, number: int) -> bool:
             marks = steps.bars.setdefault(length, [])
             if len(marks) < _MOST_STEPS:
                 marks.append((done, 3600.0 * hours + 60.0 * minutes + seconds))
-    head = _TRAINER_HEAD.search(line)
-    if head:
+    for head in _TRAINER_HEAD.finditer(line):  # Unsloth has both in one line
         value = int(head.group(2).replace(",", "") or 0)
-        steps.of, steps.batch = (value, steps.batch) if head.group(1) == "optimization steps" else (steps.of, value)
+        steps.of, steps.batch = (value, steps.batch) if head.group(1).endswith("steps") else (steps.of, value)
     run = _TRAINER_RUN.search(line)
     runtime, pace = (number_of(run.group(1)), number_of(run.group(2))) if run else (None, None)
     if runtime and pace:
@@ -326,6 +340,16 @@ def _nano(line: str, steps: Steps, number: int) -> bool:
         return False
     value = number_of(match.group(2))
     steps.step(int(match.group(1)[:12]), value and value * (1e-3 if match.group(3) == "ms" else 1.0))
+    return True
+
+
+def _karpathy(line: str, steps: Steps, number: int) -> bool:
+    match = _KARPATHY.match(line)
+    if match is None:
+        return False
+    value = number_of(match.group(3))
+    steps.of = max(steps.of, int((match.group(2) or "0")[:12]))
+    steps.step(int(match.group(1)[:12]), value and value * (1e-3 if match.group(4) == "ms" else 1.0))
     return True
 
 
@@ -406,7 +430,7 @@ def _of_many(line: str, steps: Steps, number: int) -> bool:
     return bool(match or pace)
 
 
-_TAKES = (_megatron, _timed(_MAXTEXT), _nemo, _deepspeed, _timed(_PIPELINE), _titan, _nano, _lit, _in_ms(_C),
+_TAKES = (_megatron, _timed(_MAXTEXT), _nemo, _deepspeed, _timed(_PIPELINE), _titan, _nano, _karpathy, _lit, _in_ms(_C),
           _in_ms(_SPEEDRUN), _tune, _record, _tron, _of_many, _trainer)  # fmt: skip
 
 
@@ -456,6 +480,14 @@ def _more(line: str, steps: Steps) -> None:
         found = pattern.search(line)
         if found:
             setattr(steps, key, int(found.group(1)))
+    if mesh := _MESH.search(line):
+        sides = mesh.group(1).split(",") if mesh.group(1) else _SIDES.findall(mesh.group(2))
+        steps.devices = math.prod(int(side) for side in sides if side.strip()) or steps.devices
+    if tokens := _ALL_TOKENS.search(line):
+        value = number_of(tokens.group(2)) or 0.0
+        if tokens.group(1) and steps.all_tokens_per_s and value:
+            steps.devices = round(steps.all_tokens_per_s / value)
+        steps.all_tokens_per_s = 0.0 if tokens.group(1) else value
     head = _TITAN_RUN.search(line)
     if head:
         steps.batch, steps.sequence, steps.of = float(head.group(1)), int(head.group(2)), int(head.group(3))

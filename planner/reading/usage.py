@@ -29,14 +29,16 @@ from planner.reading.requests import header_of, order_of
 from planner.reading.source import Source, refused
 
 _DEEP = 12
-_INPUT = ("inputtokens", "ncontexttokenstotal", "prompttokens", "totalinputtokens")
+_INPUT = ("inputtokens", "ncontexttokenstotal", "prompttokens", "totalinputtokens", "processedprompttokenssum")
 # prompts without what a cache held and without what was written to it (Anthropic): those are added
 _FRESH = ("uncachedinputtokens", "usageinputtokensnocache")
 _WRITTEN = ("cachecreationinputtokens", "cachecreationtokens", "cachecreationephemeral1hinputtokens",
             "cachecreationephemeral5minputtokens",
             "usageinputtokenscachewrite1h", "usageinputtokenscachewrite5m")  # fmt: skip
-_OUTPUT = ("outputtokens", "ngeneratedtokenstotal", "completiontokens", "totaloutputtokens", "usageoutputtokens")
-_REQUESTS = ("nummodelrequests", "numrequests", "apirequests", "requests", "totalrequests", "nrequests")
+_OUTPUT = ("outputtokens", "ngeneratedtokenstotal", "completiontokens", "totaloutputtokens", "usageoutputtokens",
+           "generatedcompletiontokenssum", "generatedtokenssum")  # fmt: skip
+_REQUESTS = ("nummodelrequests", "numrequests", "apirequests", "requests", "totalrequests", "nrequests",
+             "azureopenairequestssum")  # fmt: skip
 _CACHED = ("inputcachedtokens", "ncachedcontexttokenstotal", "cachereadinputtokens", "cachedtokens",
            "usageinputtokenscacheread", "cachereadtokens")  # fmt: skip
 _COST = ("cost", "spend", "totalspend", "costusd", "totalcost", "amountvalue")

@@ -519,3 +519,13 @@ def test_a_summary_of_mlperf_inference(tmp_path: Path) -> None:
     assert offline["output_tokens_per_s_total"] == "7000"
     failed = told(tmp_path, loadgen("Server", *rates, result="INVALID"))
     assert failed.skipped.reasons == {"a result that is INVALID": (1, 1)}
+
+
+def test_a_table_of_lmdeploy_names_neither_model_nor_device(tmp_path: Path) -> None:
+    path = tmp_path / "lmdeploy.csv"
+    path.write_text("backend,bs,dataset_name,random_input_len,random_output_len,duration,completed,request_throughput,"
+                    "output_throughput,mean_ttft_ms,median_ttft_ms,mean_tpot_ms\n"
+                    "lmdeploy,128,random,1024,256,100,1000,10,2560,300,280,9\n")  # fmt: skip
+    reading = read(Source(path))
+    assert reading.kind == "bench-table"
+    assert {each.label: each.value for each in reading.look}["128 at once: TTFT median"] == 280

@@ -150,3 +150,10 @@ def test_a_command_within_a_call_and_the_device_of_a_job_of_slurm(tmp_path: Path
         (tmp_path / "a.sh").write_text(f"#!/bin/bash\n#SBATCH {asks}\nvllm serve meta-llama/Llama-3.1-8B -tp 8\n")
         (piece,) = read(Source(tmp_path / "a.sh")).pieces
         assert piece.fragment["hardware"] == {"allow": ["h100-sxm-80gb"]}
+
+
+def test_a_word_of_quotes_starts_no_engine(tmp_path: Path) -> None:
+    path = tmp_path / "run.sh"
+    path.write_text('"' * 250_000)  # a scan to the end of the word from each of them took minutes
+    with pytest.raises(InputError):
+        read(Source(path))

@@ -93,6 +93,21 @@ def test_encoders_are_counted_and_give_no_fleet(tmp_path: Path) -> None:
         ({**LLAMA, "model_type": "llamma"}, "'llamma' is not known"),
         ({**LLAMA, "hidden_size": "many"}, "whole number"),
         ({**LLAMA, "model_type": "granitemoehybrid", "layer_types": ["rwkv"] * 32}, 'holds "rwkv"'),
+        ({**LLAMA, "encoder_config": {"hidden_size": 3}}, "part 'encoder_config' is not counted"),
+        ({**LLAMA, "audio_config": {"hidden_size": 3}}, "encoder of sound of 'llama' is not counted"),
+        ({**LLAMA, "model_type": "phi4mm", "embd_layer": {}}, "no shape in this file"),
+        (
+            {"model_type": "modernbert", "hidden_size": 8, "num_hidden_layers": 1, "vision_config": {"hidden_size": 3}},
+            "encoder of pictures of 'modernbert'",
+        ),
+        (
+            {
+                "model_type": "qwen2_5_omni",
+                "architectures": ["Qwen2_5OmniModel"],
+                "thinker_config": {"model_type": "qwen2_5_omni_thinker"},
+            },
+            "'qwen2_5_omni' is not known",
+        ),
         ({**LLAMA, "model_type": "hunyuan_v1_moe", "num_experts": 64, "moe_topk": [8, 4]}, "differs between layers"),
         ({**LLAMA, "model_type": "ernie4_5_moe", "moe_num_experts": [64, 64]}, "experts for pictures"),
         ({**LLAMA, "vision_config": {"hidden_size": 3}}, "encoder of pictures of 'llama' is not counted"),
@@ -201,7 +216,7 @@ def test_a_hybrid_is_read_and_planned_with_a_warning(tmp_path: Path) -> None:
             "time_step_limit": [0.0, float("inf")]}  # fmt: skip
     reading = read_of(tmp_path, data, "small_config.json")
     assert figures(reading)["layers"] == 3
-    assert any("apart, as 5 layers" in note for note in reading.notes)
+    assert any("otherwise, as 5;" in note for note in reading.notes)
     assert any("try it first" in note for note in reading.notes)
     path = tmp_path / "mine.yaml"
     path.write_text(
@@ -211,7 +226,7 @@ def test_a_hybrid_is_read_and_planned_with_a_warning(tmp_path: Path) -> None:
     write_into(reading, str(path), Asked())
     plan = planner.solve(path)
     assert plan.status == "optimal"
-    assert sum("Mamba-2 layers are timed" in line for line in plan.document["warnings"]) == 1
+    assert sum("layers that keep a state are timed" in line for line in plan.document["warnings"]) == 1
 
 
 def shape(hidden: int, inner: int, heads: int, pairs: int, layers: int, words: int, **more: Any) -> dict[str, Any]:

@@ -314,6 +314,18 @@ def test_a_table_without_a_time_says_so(tmp_path: Path) -> None:
         pytest.param(of_steps("@\tINFO\t[step=N/90,epoch=0]\n    throughput/device/tokens_per_second=12,345\n"
                               "    throughput/device/batches_per_second=0.2"),
                      "Composer or OLMo", {MEDIAN: 5.0, "tokens, median": 12345.0}, id="OLMo"),
+        pytest.param(of_steps("[batch=N/90]:\n\t Train throughput/batches_per_sec: 0.25\n"
+                              "\t Train throughput/tokens_per_sec: 262144.0\n"
+                              "\t Train throughput/device/batches_per_sec: 0.0039\n"
+                              "\t Train throughput/device/tokens_per_sec: 4096.0"),
+                     "Composer or OLMo", {MEDIAN: 4.0, "tokens, median": 4096.0, "devices": 64}, id="LLM Foundry"),
+        pytest.param(of_steps("INFO [step=N/90,epoch=1]\n    throughput/device/BPS=0.25\n"
+                              "    throughput/device/TPS=8,123"),
+                     "Composer or OLMo", {MEDIAN: 4.0, "tokens, median": 8123.0}, id="OLMo-core"),
+        pytest.param(of_steps("step N/21400 (0.1%) | loss: 8.1 | grad norm: 0.5 | dt: 480.00ms | tok/sec: 1,092,100"),
+                     "nanochat", {MEDIAN: 0.48, "steps in all": 21400}, id="nanochat"),
+        pytest.param(of_steps("step    N | loss: 6.1 | lr 6e-04 | norm: 1.2 | dt: 340.00ms | tok/sec: 1541234.10"),
+                     "nanochat", {MEDIAN: 0.34}, id="build-nanogpt"),
     ],
 )  # fmt: skip
 def test_trainers_that_write_records_or_several_lines_a_step(
@@ -329,3 +341,29 @@ def test_losses_in_lines_that_end_as_those_of_windows(tmp_path: Path) -> None:
     lines = [f"{step} {8 - step / 10:.4f}" for step in range(1, 21)]
     for ending in ("\n", "\r\n"):
         assert figures(told(tmp_path, ending.join([*lines, ""]).encode())) == {"loss, last": 6.0, "last step": 20}
+
+
+LOSSES = "".join(f"{{'loss': {2 - n / 100:.2f}, 'grad_norm': 0.45, 'epoch': {n / 100}}}\n" for n in range(1, 20))
+TITAN = "".join(f"2025-09-25 11:40:{n:02d},000 - root - INFO - step: {n:2d}  loss: 8.1  tps: 810\n" for n in range(20))
+
+
+@pytest.mark.parametrize(
+    ("head", "text", "shown"),
+    [
+        ("==((====))==  Unsloth - 2x faster free finetuning | Num GPUs = 1\n"
+         "\\        /    Total batch size = 8 | Total steps = 60\n", LOSSES,
+         {"devices": 1, "global batch": 8, "steps in all": 60}),
+        ("==((====))==  Unsloth | Num GPUs used = 8\n   \\   /|    Num Epochs = 1 | Total steps = 60\n"
+         "\\        /    Data Parallel GPUs = 8 | Total batch size (2 x 4 x 8) = 64\n", LOSSES,
+         {"devices": 8, "global batch": 64, "steps in all": 60}),
+        ("2025-09-25 11:39:44,702 - INFO - Building 2-D device mesh with ['dp_shard', 'tp'], [32, 8]\n", TITAN,
+         {"devices": 256}),
+        ("2025-09-25 11:39:44,702 - INFO - Building device mesh with parallelism: pp=2, dp_replicate=1, dp_shard=4, "
+         "cp=1, tp=8, ep=8, etp=1\n", TITAN, {"devices": 64}),
+        ("All distributed processes registered. Starting with 16 processes\n", TITAN, {"devices": 16}),
+        ("Num_devices: 32, shape (1, 1, 32, 1)\n", TITAN, {"devices": 32}),
+    ],
+)  # fmt: skip
+def test_a_run_tells_its_devices(head: str, text: str, shown: dict[str, float], tmp_path: Path) -> None:
+    found = figures(told(tmp_path, head + text))
+    assert {label: found.get(label) for label in shown} == shown

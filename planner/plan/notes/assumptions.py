@@ -234,8 +234,8 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
             lines += measured_somewhere(question.fleet, {site.device.id for site in candidates.tables[name].sites})
         if not isinstance(question, RatesQuestion) and any(group.chunk_tokens for group in question.arch.layers):
             lines.append(
-                f"{name}: its Mamba-2 layers are timed by their FLOPs and bytes with constants of other models: no "
-                "measured row has any, so measure one machine before many are rented"
+                f"{name}: its layers that keep a state are timed by their FLOPs and bytes with constants of other "
+                "models: no measured row has any, so measure one machine before many are rented"
             )
     for workload in workloads:
         if workload["kind"] == "training":
