@@ -45,7 +45,7 @@ def test_more_than_one_may_expect_is_told(nodes: int, stock: dict[tuple[str, str
     lines = told(world("cloud", stock), nodes)
     assert bool(lines) == warned
     if warned:
-        assert lines[0].startswith("5 plain on demand at north r1 are more than the 4 that one may expect of a cloud")
+        assert lines[0].startswith("5 plain on demand at north r1 are more than the 4 that one may expect: reserve")
 
 
 def test_what_a_quota_grants_is_no_surprise() -> None:

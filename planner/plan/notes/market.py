@@ -316,8 +316,8 @@ def _beyond_stock(held: dict[tuple[str, str, str], int], catalog: Catalog) -> It
         if stock is not None and devices > stock.devices:
             yield (
                 f"{devices:,} {device} on demand at {provider} {region} are more than the {stock.devices:,} that one "
-                f"may expect of a {stock.kind} in one region ({stock.provenance.source}): reserve them, take a "
-                "capacity block or a second region, or state what was granted in hardware.quotas"
+                "may expect: reserve them, take a block, use two regions, or state what was granted (hardware.quotas); "
+                f"of a {stock.kind} in one region, {stock.provenance.source}"
             )
 
 
