@@ -287,7 +287,7 @@ def _near(size: int, able: Callable[[int], bool]) -> list[int]:
 
 
 def _nearest(table: Table, workload: Workload) -> tuple[float, int, str]:
-    """Of the ways of a table the one that differs least from what is fixed, the cheapest of those: by what, its cost."""
+    """The way of a table that differs least from what is fixed: by how much, at what cost, and in words."""
     pin = workload.layout
     assert pin is not None
     policies = {name: getattr(pin, name, None) for name in ("sharding", "recompute")}

@@ -436,8 +436,9 @@ _UNWEIGHED = re.compile(r"where (power|carbon|power or carbon) counts, ")  # off
 
 # Of warnings that a plan cannot be had, served or paid as it stands: parts of their sentences, the gravest first
 _GRAVE = (
-    *("no engine takes them", "that one may expect: ", "nobody promises that", "holds for the predicted cost; at"),
-    *("latency targets are not checked", "no spare is counted for them", "are idle for"),
+    *("no engine takes them", "no program that plan export writes for runs it", "that one may expect: "),
+    *("nobody promises that", "holds for the predicted cost; at", "latency targets are not checked"),
+    *("no spare is counted for them", "are idle for"),
 )
 _LEAST = "the network between machines is unknown for"  # of offers that were left out in part: most plans have it
 
