@@ -129,8 +129,8 @@ def _unsold(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
         if model not in sold:
             own = "; a price of your own: hardware.contracts" if model in get_args(ContractModel) else ""
             yield (
-                f"hardware.pricing: no provider and region that is allowed sells the devices as {model}, so that it "
-                f"was not weighed; they are sold as {', '.join(sorted(sold))}{own}"
+                f"hardware.pricing: nobody who is allowed sells the devices as {model}, so that it was not weighed; "
+                f"they are sold as {', '.join(sorted(sold))}{own}"
             )
 
 
