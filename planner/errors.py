@@ -28,6 +28,7 @@ class Place:
     column: int = 0
     text: str = ""  # the source line, for the caret
     width: int = 1  # characters under the caret
+    cut: int = 0  # characters of the line before `text`, where that is a piece of a long one
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
@@ -53,7 +54,7 @@ class Problem:
             if place.text:
                 number = str(place.line)
                 lines.append(f"  {number} | {place.text}")
-                lines.append(f"  {' ' * len(number)} | {' ' * (place.column - 1)}{'^' * place.width}")
+                lines.append(f"  {' ' * len(number)} | {' ' * (place.column - 1 - place.cut)}{'^' * place.width}")
         if self.hint:
             lines.append(f"hint: {self.hint}")
         return lines

@@ -231,8 +231,19 @@ def _unknown_model(name: str) -> InputError:
     own = "own model: {config: path/to/config.json}"
     near = suggestions(name, list_presets())
     hint = f"{', '.join(near)}  ·  {own}" if near else f"plan models list  ·  {own}"
+    if _ENCODERS.search(name.lower()):
+        hint = (
+            "an encoder, and models here write token by token: a decoder of its size with output_tokens: 1, such as "
+            "qwen3-0.6b, or {parameters: 568M} with a measured throughput"
+        )
     shown = name if len(name) <= 60 else name[:57] + "..."
     return InputError(Problem(reference="unknown-model", message=f"no model preset '{shown}'", hint=hint))
+
+
+# families of models that embed or rank: no preset is one of them
+_ENCODERS = re.compile(
+    r"(?:^|[-_/])(?:bge|e5|gte|[a-z]*minilm|mpnet|[a-z]*bert[a-z]*|nomic|jina|rerank[a-z]*)(?:[-_]|$)"
+)
 
 
 def suggestions(name: str, known: tuple[str, ...], most: int = 3) -> list[str]:
@@ -247,9 +258,9 @@ def suggestions(name: str, known: tuple[str, ...], most: int = 3) -> list[str]:
     most
         How many are given at most.  [count]
     """
-    low = name.lower()[:100]
+    low = name.lower()[:100].replace("_", "-")
     begins = [candidate for candidate in known if low and candidate.startswith(low)]
-    alike = difflib.get_close_matches(low, known, n=most, cutoff=0.5)
+    alike = difflib.get_close_matches(low, known, n=most, cutoff=0.6)
     return list(dict.fromkeys([*begins[:most], *alike]))[:most]
 
 

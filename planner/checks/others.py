@@ -42,7 +42,7 @@ MOST = 8
 _CHOICES = {f"hardware.{name}" for name in ("allow", "regions", "providers", "kinds", "pricing")}
 _KEPT = re.compile(
     r"training\[\d+\]\.(precision|recompute|sharding|optimizer|offload|lora|global_batch|regions)"
-    r"|periods|serving\[\d+\]\.(weights|kv_cache|regions|qpm|requests|users|slo\.(ttft|tpot)_p(50|95|99))"
+    r"|periods|serving\[\d+\]\.(weights|kv_cache|regions|max_spot_share|qpm|requests|users|slo\.(ttft|tpot)_p(50|95|99))"
 )
 BOTH = "; "  # between two texts of one setting
 
@@ -294,7 +294,7 @@ def _conflict(told: Infeasible, names: set[str], scenario: Scenario) -> Iterator
     for name in members:
         if name not in names | movable | _keys(scenario):
             yield Finding("wrong-way-out", f"{name}: the scenario has no such limit")
-    wide = {"allow": ("*",), "regions": ("*",), "providers": ("*",), "kinds": None}
+    wide = {"allow": ("*",), "regions": ("*",), "providers": ("*",), "kinds": None, "pricing": ("on_demand",)}
     chosen = {f"hardware.{name}" for name, every in wide.items() if getattr(scenario.hardware, name) != every}
     tried = [one["limit"] for one in told["ways_out"] if not (one["to"] and _KEPT.fullmatch(one["limit"]))]
     moved = [name for name in tried if name not in _CHOICES]
@@ -377,6 +377,7 @@ def _values(scenario: Scenario) -> dict[str, tuple[str, int]]:
                 "weights",
                 "kv_cache",
                 "regions",
+                "max_spot_share",
             ):
                 said = getattr(one, name, None)
                 held = 0 if said is None else len(said) if isinstance(said, tuple) else 1

@@ -51,7 +51,9 @@ def list_offers(
     wanted = report.Filter(**patterns, pricing=pricing, suspect=allow_suspect)
     catalog = load_catalog(hardware, prices=prices, price=price, frame=frame)
     rows = report.offer_rows(catalog, wanted)
-    frame.emit(report.render_offers(rows, output.value, group_by=report.group_key(group_by), **frame.view(out)), out)
+    why = "" if rows else report.unsold(catalog, wanted) or "the filters together leave none"
+    grouped = report.group_key(group_by)
+    frame.emit(report.render_offers(rows, output.value, group_by=grouped, why_none=why, **frame.view(out)), out)
 
 
 def show(

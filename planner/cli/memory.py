@@ -109,6 +109,7 @@ def memory(
     concurrency: Annotated[int | None, _count("--concurrency", "Serving: requests at once.")] = None,
     weights: Annotated[str | None, typer.Option("--weights", help="Serving: fp8, int4 …; default three.")] = None,
     kv_cache: Annotated[str | None, typer.Option("--kv-cache", help="Serving: cache format; default bf16.")] = None,
+    engine: Annotated[str | None, typer.Option("--engine", help="Serving: vllm, sglang …; default vllm.")] = None,
     fit: Annotated[
         list[str] | None,
         typer.Option(
@@ -144,7 +145,7 @@ _OWN = {
         "batch", "sequence", "optimizer", "precision", "attention", "recompute", "sharding", "lora", "lora_base", "dp",
         "cp",
     },
-    "serve": {"context", "concurrency", "weights", "kv_cache"},
+    "serve": {"context", "concurrency", "weights", "kv_cache", "engine"},
 }  # fmt: skip
 
 
@@ -211,19 +212,31 @@ def _ask_serving(
     model: str, asked: dict[str, Any], cards: tuple[Card, ...], solve_for: str | None, per_layer: bool
 ) -> MemoryDocument:
     from planner.architecture.load import load_model
+    from planner.estimate.engines import DEFAULT_ENGINE, ENGINES, engine_rules
     from planner.estimate.serving_formats import FORMATS
     from planner.memory.serving import DEFAULT_FORMATS, ServingQuestion, serving_document
+    from planner.spelling import closest
 
     for name in (asked.get("weights"), asked.get("kv_cache")):
         if name is not None and name not in FORMATS:
             raise usage("unknown-format", f"no format '{name}'", ", ".join(FORMATS))
+    rules = engine_rules(asked.get("engine") or DEFAULT_ENGINE)
+    if rules is None:
+        near = closest(asked["engine"], ENGINES)
+        hint = f"did you mean {near[0]}?" if near else ", ".join(ENGINES)
+        raise usage("unknown-engine", f"no engine '{asked['engine'][:60]}'", hint)
+    served = rules.formats or tuple(name for name in FORMATS if not name.startswith("q"))
+    if asked.get("engine") and asked.get("weights") and asked["weights"] not in served:
+        raise usage("unknown-format", f"{rules.name} serves no {asked['weights']}", ", ".join(served))
+    formats = tuple(name for name in (*DEFAULT_FORMATS, "q8_0", "q4_k_m") if name in served)
     if asked.get("devices") and asked["devices"] != asked["tp"] * asked["pp"]:
         raise usage("wrong-split", f"--devices {asked['devices']} is not tp × pp = {asked['tp'] * asked['pp']}")
     question = ServingQuestion(
         arch=load_model(model),
         context=asked.get("context", 4096),
         concurrency=asked.get("concurrency", 1),
-        formats=(asked["weights"],) if asked.get("weights") else DEFAULT_FORMATS,
+        formats=(asked["weights"],) if asked.get("weights") else formats,
+        engine=rules.name,
         kv_cache=asked.get("kv_cache"),
         tp=asked["tp"],
         pp=asked["pp"],

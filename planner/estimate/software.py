@@ -293,7 +293,9 @@ def _by_table(software: Software, asked: Asked) -> Iterator[Lack]:
         kind = "a TPU" if asked.kind == "tpu" else f"no {wanted}"
         yield Lack(f"{asked.device} is {kind}, and {program} is exported for {wanted}s alone")
     if job.lora is not None and not software.bases:
-        yield lacks("adapters", f"{program} trains no adapters")
+        able = [one.program for one in SOFTWARE.values() if one.bases and asked.kind not in one.kinds]
+        where = f"{', '.join(able)} do, on GPUs (hardware.allow)" if able else ""
+        yield lacks("adapters", f"{program} trains no adapters", where)
     elif job.lora is not None and job.lora.base not in software.bases:
         yield Lack(f"{program} has no adapters on a {job.lora.base} base", f"write base: {software.bases[0]}")
     if job.lora is None and not software.whole:

@@ -265,11 +265,12 @@ def header_lines(launch: Launch, target: Target, blanks: Sequence[Blank] = (), n
     """
     origin = launch.origin
     case = f", case {origin.case}" if origin.case else ""
+    prices = f"prices as of {origin.prices_as_of}" if origin.prices_as_of else "no price of the catalog is in it"
     proven = "" if origin.proven else f", {origin.status}: not proven"
     lines = [
         f"Made by: {origin.command} (plan {origin.planner})",
         f"Plan: {origin.plan_name} ({origin.scenario_file}{case}{proven}), sha256 {origin.plan_sha256}",
-        f"Catalog: {origin.catalog}; prices as of {origin.prices_as_of or 'unknown'}",
+        f"Catalog: {origin.catalog}; {prices}",
         f"Workload: {launch.workload}, {launch.model.name} on {placed(launch)}",
         f"For: {target.name} {target.version} (options read on {target.read} from {target.source})",
         "Check before use: predicted, not tried on this hardware.",

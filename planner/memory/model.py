@@ -46,6 +46,7 @@ class ServingAsked(TypedDict):
     tp: int
     pp: int
     ep: int
+    engine: str
     memory_fraction: float
     kv_cache: str
     devices: int

@@ -9,6 +9,7 @@ from typing import Any
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.errors import UsageError
+from planner.estimate.engines import DEFAULT_ENGINE, ENGINES, EngineRules
 from planner.estimate.machine import Machine
 from planner.estimate.serving import (
     ReplicaLayout,
@@ -50,8 +51,13 @@ class ServingQuestion:
     tp: int = 1
     pp: int = 1
     ep: int = 1
-    memory_fraction: float = 0.9
+    engine: str = DEFAULT_ENGINE
     on_bytes: float = PLENTY_BYTES  # of the one card that is asked about: engines take smaller steps on small ones
+
+    @property
+    def rules(self) -> EngineRules:
+        """What the engine takes of a device."""
+        return ENGINES[self.engine]
 
     def cache_format(self) -> str:
         """Storage of keys and values."""
@@ -66,7 +72,8 @@ class ServingQuestion:
             input_tokens=changed.get("context", self.context),
             output_tokens=0,
             max_num_seqs=changed.get("concurrency", self.concurrency),
-            memory_fraction=self.memory_fraction,
+            memory_fraction=self.rules.memory_fraction,
+            fraction=self.rules.fraction,
         )
         layout = ReplicaLayout(devices=tp * self.pp, tp=tp, pp=self.pp, ep=self.ep)
         return serving_memory(self.arch, spec, layout, _machine(memory_bytes))
@@ -129,7 +136,8 @@ def serving_document(
             "tp": question.tp,
             "pp": question.pp,
             "ep": question.ep,
-            "memory_fraction": question.memory_fraction,
+            "engine": question.engine,
+            "memory_fraction": question.rules.memory_fraction,
             "kv_cache": question.cache_format(),
             "devices": question.tp * question.pp,
         },
@@ -169,7 +177,7 @@ def _fit(question: ServingQuestion, one: Card) -> CardFit:
     for weights in question.formats:
         most = int(float(question.memory(weights, one.capacity_bytes, concurrency=None).max_sequences))
         columns[weights] = {"fits": question.fits(weights, one), "largest_batch": most}
-    usable = question.memory_fraction * one.capacity_bytes
+    usable = float(question.memory(question.formats[0], one.capacity_bytes).usable_bytes)
     return {
         "label": one.label,
         "capacity_bytes": one.capacity_bytes,

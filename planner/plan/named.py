@@ -414,7 +414,26 @@ def kept_off(candidates: Candidates, index: int, workload: str) -> str:
         Its name.
     """
     away = workload in fleets_kept_out(candidates, index)
-    return _never_there(candidates, index) or (_outlasted(candidates, index) if away else "")
+    gone = _never_there(candidates, index) or (_outlasted(candidates, index) if away else "")
+    return gone or _not_in_time(candidates, index, workload)
+
+
+def _not_in_time(candidates: Candidates, index: int, workload: str) -> str:
+    """That owned machines, which could run a job, are there in no periods that leave it in time; "" where they are."""
+    scenario, table, calendar = candidates.scenario, candidates.tables[workload], candidates.whole_calendar
+    task = next(one for one in candidates.whole.tasks if one.name == workload)
+    job = next((one for one in scenario.training if one.name == workload), None)
+    rows = candidates.whole_rows[task.first : task.stop].tolist()
+    mine = [task.first + place for place, row in enumerate(rows) if table.sites[row].owned == index]
+    if calendar is None or job is None or not any(site.owned == index for site in table.sites):
+        return ""
+    there = [bool(one) for one in owned_periods(scenario, scenario.hardware.owned[index], calendar.edges_s().tolist())]
+    if any(all(there[calendar.start[column] : calendar.stop[column]]) for column in mine):
+        return ""
+    hours = job.start_s / 3600.0, (job.start_s + job.deadline_s) / 3600.0
+    first, last = (date_after(scenario, one) or f"{one:,.4g} h" for one in hours)
+    window = _window(candidates, index)
+    return (f"these are there {window}, and " if window else "") + f"no period from {first} to {last} leaves it in time"
 
 
 def _outlasted(candidates: Candidates, index: int) -> str:

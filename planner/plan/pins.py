@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import get_args
 
+import numpy as np
+
 from planner.architecture.model import Architecture
+from planner.candidates.evaluated import Table
 from planner.candidates.layouts import splits_context, splits_experts, splits_tensors
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingTable
@@ -26,6 +30,7 @@ from planner.scenario.load import with_settings
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
 from planner.scenario.training_job import Framework
 
+DIFFERENT = 1.0  # what any other size or policy counts for, beside its doublings
 LARGEST = 1024  # sizes that are tried for one that is near
 STAGES = ("none", "zero-1", "zero-2", "zero-3")
 FRAMEWORK_WORDS: tuple[str, ...] = get_args(Framework)
@@ -160,14 +165,35 @@ def demand_ways(listed: Candidates, search: Callable[[Scenario], Candidates]) ->
     for path, workload in _pinned(listed.scenario):
         if len(listed.tables[workload.name]) or workload.name in listed.cut:
             continue
-        free = search(with_settings(listed.scenario, [f"{path.split('[')[0]}.{workload.name}.layout=null"]))
-        if not len(free.tables[workload.name]):
+        near = _nearest_that_works(listed.scenario, f"{path.split('[')[0]}.{workload.name}.layout", workload, search)
+        if not near:
             continue  # the layout is not why
         drops = [drop for drop in listed.ledgers[workload.name] if drop.nearest and drop.what != "offers"]
         why = f"{drops[-1].reason}: {drops[-1].nearest}" if drops else "it fits no machine that may be used"
-        hint = f"the nearest that works: {_nearest(free, workload)}"
+        hint = f"the nearest that works: {near}"
         text = f"no way to run {workload.name} with layout {pinned_text(workload)}; {why}"
         raise InputError(_at(listed.scenario, f"{path}.layout", text, hint, "layout-does-not-fit"))
+
+
+def _nearest_that_works(
+    scenario: Scenario, key: str, workload: Workload, search: Callable[[Scenario], Candidates]
+) -> str:
+    """The layout nearest to the one that is fixed; "" where there is none.
+
+    One part freed leaves few layouts; two parts that differ are further away than one that differs by half or double.
+    """
+    pin, found = workload.layout, list[tuple[float, int, str]]()
+    assert pin is not None
+    fixed: dict[str, Sequence[object]] = {**pin.sizes}
+    fixed |= {name: getattr(pin, name) for name in ("sharding", "recompute") if getattr(pin, name, None)}
+    for freed in fixed if len(fixed) > 1 else ():
+        rest = {name: list(sizes) for name, sizes in fixed.items() if name != freed}
+        table = search(with_settings(scenario, [f"{key}={json.dumps(rest)}"])).tables[workload.name]
+        found += [_nearest(table, workload)] if len(table) else []
+    if found and min(found)[0] <= 2 * DIFFERENT:
+        return min(found)[-1]
+    free = search(with_settings(scenario, [f"{key}=null"])).tables[workload.name]
+    return _nearest(free, workload)[-1] if len(free) else ""
 
 
 def pinned_text(workload: Workload) -> str:
@@ -260,33 +286,39 @@ def _near(size: int, able: Callable[[int], bool]) -> list[int]:
     return [one for one in (below, above) if one is not None]
 
 
-def _nearest(free: Candidates, workload: Workload) -> str:
-    """Of the ways without the layout the one that differs from it least, the cheapest of those."""
-    table, pin = free.tables[workload.name], workload.layout
+def _nearest(table: Table, workload: Workload) -> tuple[float, int, str]:
+    """The way of a table that differs least from what is fixed: by how much, at what cost, and in words."""
+    pin = workload.layout
     assert pin is not None
     policies = {name: getattr(pin, name, None) for name in ("sharding", "recompute")}
+    named = [*pin.sizes, *(name for name, fixed in policies.items() if fixed)]
 
-    def far(row: int) -> tuple[float, int]:
+    def far(row: int) -> float:
         split = _split(table, row)
         off = sum(_off(split[name], sizes) for name, sizes in pin.sizes.items())
-        off += sum(1.0 for name, fixed in policies.items() if fixed and split[name] not in fixed)
-        cost = table.alone_cost_microusd(row) if isinstance(table, ServingTable) else table.cost_microusd[row]
-        return off, cost
+        return off + sum(DIFFERENT for name, fixed in policies.items() if fixed and split[name] not in fixed)
 
-    best = min(range(len(table)), key=far)
-    split = _split(table, best)
-    named = [f"{name}: {split[name]}" for name in (*pin.sizes, *(name for name, fixed in policies.items() if fixed))]
-    return f"{{{', '.join(named)}}} on {table.sites[best].device.id}"
-
-
-def _split(table: object, row: int) -> Mapping[str, object]:
     if isinstance(table, ServingTable):
-        return table.layout_row(row)
-    return split_document(table.layout, row)  # type: ignore[attr-defined]
+        off, cost, best = min((far(row), table.alone_cost_microusd(row), row) for row in range(len(table)))
+    else:  # a million rows have few layouts
+        keys = np.zeros(len(table), dtype=np.int64)
+        for part in (np.asarray(getattr(table.layout, name), dtype=np.int64) for name in named):
+            keys = keys * (int(part.max()) + 1) + part
+        _, firsts, of = np.unique(keys, return_index=True, return_inverse=True)
+        offs = np.array([far(int(row)) for row in firsts])[of]
+        rows = np.flatnonzero(offs == offs.min())
+        best = int(rows[np.argmin(np.asarray(table.cost_microusd)[rows])])
+        off, cost = float(offs[best]), int(table.cost_microusd[best])
+    split = _split(table, best)
+    return off, cost, f"{{{', '.join(f'{name}: {split[name]}' for name in named)}}} on {table.sites[best].device.id}"
+
+
+def _split(table: Table, row: int) -> Mapping[str, object]:
+    return table.layout_row(row) if isinstance(table, ServingTable) else split_document(table.layout, row)
 
 
 def _off(size: object, wanted: Sequence[int]) -> float:
     """How far a size is from the nearest one that is wanted, in doublings; anything at all counts for one."""
     assert isinstance(size, int)
     least = min(abs(math.log2(size / one)) for one in wanted)
-    return least + (1.0 if least > 0 else 0.0)
+    return least + (DIFFERENT if least > 0 else 0.0)

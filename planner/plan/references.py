@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -150,8 +150,14 @@ def _unmatched_regions(scenario: Scenario, catalog: Catalog) -> Iterator[Problem
         if not matched and not any(fnmatchcase(region, text.lower()) for region in own):
             of = "the catalog" if provider == "*" else provider
             known = {offer.region for offer in there} or own
-            hint = area_meant(text) or _patterns(text, known)
+            hint = area_meant(text) or _city_meant(text, known) or _patterns(text, known)
             yield _unknown(scenario, path, "region", text, sorted(known), of=of, hint=hint)
+
+
+def _city_meant(text: str, regions: Collection[str]) -> str:
+    """The regions of a city or a state, of those that are sold; "" for any other word."""
+    there = [name for name in _CITIES.get(text.lower().replace(" ", "-"), "").split() if name in regions]
+    return f"providers call it {' or '.join(there)}" if there else ""
 
 
 def _patterns(text: str, regions: Iterable[str]) -> str:
@@ -179,6 +185,17 @@ _COUNTRIES = {
     "ie": "ireland", "in": "india", "is": "iceland", "jp": "japan", "ma": "morocco", "nl": "netherlands holland",
     "pl": "poland", "sa": "saudi-arabia", "se": "sweden", "sg": "singapore", "tw": "taiwan",
     "us": "usa america united-states", "za": "south-africa",
+}  # fmt: skip
+# Regions by what their providers call the city or state that they lie in
+_CITIES = {
+    "amsterdam": "europe-west4 westeurope", "belgium": "europe-west1", "cape-town": "southafricanorth",
+    "dallas": "us-south1", "dublin": "eu-west-1", "frankfurt": "eu-central-1 europe-west3", "helsinki": "eu-north1",
+    "iowa": "us-central1", "johannesburg": "southafricanorth", "kansas": "us-central1", "london": "eu-west-2 uksouth",
+    "madrid": "spaincentral", "melbourne": "ap-southeast-4", "mumbai": "ap-south-1", "ohio": "us-east-2",
+    "oregon": "us-west-2 us-west1", "paris": "francecentral eu-west1", "singapore": "asia-southeast1 southeastasia",
+    "stockholm": "eu-north-1 swedencentral", "taiwan": "asia-east1", "texas": "southcentralus us-south1",
+    "tokyo": "ap-northeast-1 asia-northeast1 japaneast", "toronto": "tor1", "virginia": "us-east-1 us-east4 eastus",
+    "warsaw": "polandcentral",
 }  # fmt: skip
 MOST_PATTERNS = 3  # that are told of one word
 # Names that people have for a provider and the catalog has not: of its company, or that it had before
@@ -226,6 +243,8 @@ def _unknown(
     near = near or (closest(text, kinds) if "*" in text else [])
     place = scenario.places.get(path) or scenario.places.get(path.rsplit("[", 1)[0])
     hint = hint or (f"did you mean {' or '.join(near)}?" if near else f"plan catalog list shows every {what}")
+    if what == "provider" and not near and hint.startswith("plan catalog"):
+        hint += "; a quote of one that is not there: hardware.contracts, of a machine such as dgx-h100, or --prices"
     if what == "provider" and text == OWNED:
         hint = 'machines of your own count everywhere; to rent nothing beside them: exclude: ["*"]'
     return Problem(

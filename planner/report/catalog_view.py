@@ -17,7 +17,7 @@ from planner import units
 from planner.carriers import dataclass
 from planner.catalog.load import find_device
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
-from planner.catalog.names import device_matches, provider_matches, region_matches, shapes_named
+from planner.catalog.names import device_matches, match_devices, provider_matches, region_matches, shapes_named
 from planner.catalog.offers import PRICE_MODELS
 from planner.errors import InputError, UsageError
 from planner.plan.references import area_meant
@@ -173,8 +173,24 @@ _FIELDS = (
 )
 
 
+def unsold(catalog: Catalog, wanted: Filter) -> str:
+    """Devices that were asked for and that nobody sells, with the way in for them; "" where something is sold."""
+    asked = sorted({device.id for pattern in wanted.device for device in match_devices(catalog, pattern)})
+    sold = {catalog.shapes[offer.shape].device for offer in catalog.offers}
+    if not asked or sold & set(asked):
+        return ""
+    more = f" and {len(asked) - 3} more" if len(asked) > 3 else ""
+    return f"nobody sells {', '.join(asked[:3])}{more}: own them (hardware.owned), or give a price (hardware.contracts)"
+
+
 def render_offers(
-    rows: Sequence[OfferRow], form: str, *, group_by: Group | None = None, width: int = 100, colour: bool = False
+    rows: Sequence[OfferRow],
+    form: str,
+    *,
+    group_by: Group | None = None,
+    why_none: str = "",
+    width: int = 100,
+    colour: bool = False,
 ) -> str:
     """The list in any format; the title names the sort key.
 
@@ -186,6 +202,8 @@ def render_offers(
         table, json, csv or md.
     group_by
         Only the first row of each device, provider or region, in every format; None = all rows.
+    why_none
+        What is said of a table without rows.
     width
         Of a table, kept within 80 to 120.  [characters]
     colour
@@ -195,7 +213,10 @@ def render_offers(
     title = counted(len(shown), "offer")
     if group_by:
         title = f"the best of {counted(len(rows), 'offer')} for each {group_by}"
-    title += ", sorted by $ per hour of a dense 16-bit PFLOP/s (peak, not sustained)"
+    if not rows and why_none:
+        title = f"0 offers: {why_none}"
+    else:
+        title += ", sorted by $ per hour of a dense 16-bit PFLOP/s (peak, not sustained)"
     keys = list(rows[0]) if rows else [field.key for field in _FIELDS]
     return lists.render(shown, _FIELDS, form=form, title=title, width=width, colour=colour, keys=keys)
 

@@ -14,6 +14,7 @@ from planner.analysis.why.model import (
     LayoutPrice,
     MarginalValue,
     WhyNot,
+    WithinNoLimits,
 )
 from planner.plan.model.plan import Allocation, PlanDocument
 from planner.plan.parts import limit_name
@@ -201,10 +202,20 @@ def _reasons(document: PlanDocument, entry: WhyNot) -> list[str]:
         misses = entry["misses"] or ["no plan to compare with"]
         return [*allowed, *(f"impossible {miss}" for miss in misses)]
     if entry["state"] == "limits":
-        return [*allowed, "impossible within the limits that the workloads share"]
+        return [*allowed, *_no_room(document, entry)]
     alone = "" if entry["alone"] else ", beside others"
+    allowed += [f"alone      impossible: {miss}" for miss in entry["misses"]]
     lines = [f"feasible   {_plan_row(document, row)}" for row in entry["rows"][:_LINES]]
     return [*allowed, *lines, f"costs      {_dearer(document, entry)}{alone}", *_would_win(document, entry)]
+
+
+def _no_room(document: PlanDocument, entry: WithinNoLimits) -> list[str]:
+    """The limits that are in the way; where no plan was found and none ruled out, that."""
+    if not entry["proven"]:
+        return ["not known  no plan with it was found in the time that there was, and none was ruled out"]
+    return [f"impossible within {limit_name(document, one)}" for one in entry["misses"]] or [
+        "impossible together with the other workloads"
+    ]
 
 
 def _plan_row(document: PlanDocument, row: Allocation) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 from planner import units
+from planner.estimate.engines import DEFAULT_ENGINE
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Items, Lines, columns
 from planner.report.plan_words import spaced
@@ -85,7 +86,8 @@ def _asked(document: MemoryDocument) -> str:
         requests = f"{units.counted(held['concurrency'], 'request')} of {held['context']:,} tokens"
         token = units.format_bytes(document["kv_bytes_per_token"])
         spread = _spread(held["devices"], [f"{axis}{held[axis]}" for axis in ("tp", "pp", "ep") if held[axis] > 1])
-        return f"serving {requests} · cache {held['kv_cache']}, {token} a token · {spread}"
+        by = "" if held["engine"] == DEFAULT_ENGINE else f" in {held['engine']}"
+        return f"serving{by} {requests} · cache {held['kv_cache']}, {token} a token · {spread}"
     asked = document["asked"]
     precision = {"fp32": "fp32"}.get(asked["precision"], f"{asked['precision']} mixed precision")
     size = f"batch {asked['batch']} × {asked['sequence_length']:,} tokens per device"

@@ -434,10 +434,20 @@ def _latency(workload: ServingWorkload) -> str:
 _UNWEIGHED = re.compile(r"where (power|carbon|power or carbon) counts, ")  # offers: the answer may be times as dear
 
 
+# Of warnings that a plan cannot be had, served or paid as it stands: parts of their sentences, the gravest first
+_GRAVE = (
+    *("no engine takes them", "no program that plan export writes for runs it", "that one may expect: "),
+    *("nobody promises that", "holds for the predicted cost; at", "latency targets are not checked"),
+    *("no spare is counted for them", "are idle for"),
+)
+_LEAST = "the network between machines is unknown for"  # of offers that were left out in part: most plans have it
+
+
 def matters(document: PlanDocument) -> list[str]:
     """Warnings: offers never weighed, what is owned and idle, then of workloads; a fleet without a target is one, too.
 
-    Of a group that is used in part the rest is told; last where nothing is rented beside it.
+    Of a group that is used in part the rest is told; last where nothing is rented beside it. What may leave the plan
+    without machines, money or users comes before what moves its cost, that of the dearest workload first.
     """
     owned = [
         (f"owned {one['name']}: {one['text']}", not one["used"])
@@ -455,9 +465,15 @@ def matters(document: PlanDocument) -> list[str]:
         if workload["kind"] == "serving" and workload["allocations"] and not workload["demand"]["targets_s"]
     ]
     unweighed = [text for text in found if _UNWEIGHED.match(text)]
-    told = [text for text in found if text.startswith(names)]
-    rest = [text for text in found if text not in told and text not in unweighed]
-    return [*unweighed, *_apis(document), *idle, *_one_kind(document), *told, *_together(without), *rest, *spare]
+    grave = [text for text in found if text not in unweighed and any(one in text for one in _GRAVE)]
+    grave.sort(key=lambda text: next(rank for rank, one in enumerate(_GRAVE) if one in text))
+    paid = sorted(document["workloads"], key=lambda one: -one["cost_microusd"])
+    told = [text for text in found if text.startswith(names) and text not in grave]
+    told.sort(key=lambda text: next((n for n, one in enumerate(paid) if text.startswith(one["name"])), len(paid)))
+    rest = [text for text in found if text not in (*told, *unweighed, *grave)]
+    rest.sort(key=lambda text: text.startswith(_LEAST))
+    first = [*unweighed, *_apis(document), *grave]
+    return [*first, *idle, *_one_kind(document), *told, *_together(without), *rest, *spare]
 
 
 def _apis(document: PlanDocument) -> Iterator[str]:

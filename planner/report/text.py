@@ -16,6 +16,11 @@ _GAP = 2
 _SHORTEST_BAR, _LONGEST_BAR = 12, 54
 _TOLD = re.compile(r"\b(plan (?:solve|live|explain|report|export)) ")  # where a command begins that is told
 _SHELL_WORDS = re.compile(r"""(?:--[a-z-]+\ (?!-))?(?:[^\s'"]|'[^']*'|"[^"]*")+""")  # an option with its value
+# what is there to be typed, whole: settings of a command, and keys of a scenario with what they hold
+_TYPED = re.compile(
+    r"""(?:\bplan\ [a-z]+\ )?--[a-z-]+(?:[ =](?:'[^']*'|"[^"]*"|[^\s'"]+))?|[a-z_.]+:\ (?:\{[^}]*\}|\[[^\]]*\])""",
+    re.VERBOSE,
+)
 _GOES_ON = " \\"  # at the end of a line, for a shell
 _CODES = {"bold": "1", "dim": "2", "bad": "31", "good": "32", "fair": "33"}
 
@@ -129,17 +134,22 @@ def _said(block: Said, width: int, style: Style) -> list[str]:
     for sentence, *commands in block.rows:
         lines = wrap(escape.terminal(sentence), width - 2)
         if block.most_lines and len(lines) > block.most_lines:
-            lines = [*lines[: block.most_lines - 1], _shortened(lines[block.most_lines - 1], width - 2)]
+            lines = _shortened(escape.terminal(sentence), lines[: block.most_lines], width - 2)
         drawn += [f"{style(block.mark, 'bold', block.tone) if not n else ' '} {line}" for n, line in enumerate(lines)]
         drawn += [line for one in commands for line in wrap_command(escape.terminal(one), width, indent="  ")]
     return drawn
 
 
-def _shortened(line: str, width: int) -> str:
-    """A line that ends in "…" because there is more."""
-    while cells(line) > width - 2:
-        line = line.rpartition(" ")[0] or line[:-1]
-    return line.rstrip(" ,;:") + " …"
+def _shortened(sentence: str, lines: list[str], width: int) -> list[str]:
+    """The first lines of a sentence, that end in "…" because there is more; never within something to type."""
+    last = lines[-1]
+    while cells(last) > width - 2:
+        last = last.rpartition(" ")[0] or last[:-1]
+    kept = " ".join([*lines[:-1], last])
+    for typed in _TYPED.finditer(sentence):
+        if typed.start() < len(kept) < typed.end():
+            kept = sentence[: typed.start()]
+    return wrap(kept.rstrip(" ,;:") + " …", width)
 
 
 def _grid(block: Grid, width: int, style: Style) -> list[str]:

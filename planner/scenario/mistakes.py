@@ -323,7 +323,9 @@ def _choice_hint(value: object, choices: Sequence[str]) -> str:
     near = [name for name in _called(text) if name in choices] or (closest(text, choices) if 0 < len(text) < 80 else [])
     if near and near[0].startswith("commitment") and re.findall(r"\d+", text) not in ([], re.findall(r"\d", near[0])):
         return "commitments of 1 and 3 years have prices; of another term write yours under hardware.contracts"
-    return f"did you mean '{near[0]}'?" if near else f"write {choices[0]}"
+    alike = [name for name in choices if len(text) > 2 and name.endswith(text)]  # fp4: of two kinds
+    meant = " or ".join(f"'{name}'" for name in alike or near[:1])
+    return f"did you mean {meant}?" if near else f"write {choices[0]}"
 
 
 def _field_name(path: Steps, document: Document) -> str:

@@ -148,7 +148,11 @@ class Hardware(Part):
         None, description="for groups of one job in different zones (mix_within_job)"
     )
     discounts: Many[Discount] = Field((), description="shares off list prices; the first that matches counts")
-    contracts: Many[Contract] = Field((), description="prices that you negotiated, beside the catalog's")
+    contracts: Many[Contract] = Field(
+        (),
+        description="prices that you negotiated, beside the catalog's; of a seller whom it does not know by a machine "
+        "such as dgx-h100",
+    )
     beyond_horizon: Literal["full", "prorate"] = Field(
         "full", description="what counts of a fee for time after the horizon: all of it, or the part before"
     )

@@ -329,8 +329,8 @@ def _dollars(value: object, dimension: Dimension, field: str, rates: Rates | Non
                         "write JPY or CNY in its place, after the amount")  # fmt: skip
     if code is not None and rates is not None and code not in rates.dollars:
         raise UnitError("mixed-currency", f"'{value}' is in {code}, and no rate to dollars is known",
-                        f"write currency: {{{code}: 1.08, as_of: 2026-11-01}} in the scenario, dollars for one {code}; "
-                        "or the amount in dollars")  # fmt: skip
+                        f"write currency: {{{code}: …, as_of: 2026-11-01}} in the scenario, the dollars that one "
+                        f"{code} was worth that day; or the amount in dollars")  # fmt: skip
     written = as_if_dollars(value)
     if meant := _two_amounts(value, dimension, code):
         raise UnitError("ambiguous-number", f"'{value}': a thousand times as much may be meant",

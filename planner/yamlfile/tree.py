@@ -11,7 +11,8 @@ from planner.carriers import dataclass
 from planner.errors import Place
 
 Steps = tuple[str | int, ...]
-TEXT_SHOWN = 160  # characters of a line that a place carries
+TEXT_SHOWN = 100  # characters of a line that a place carries whole
+PIECE_SHOWN, BEFORE_SHOWN = 76, 38  # of a longer line: so many around the place, of them before it
 LINE_ENDS = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 
 
@@ -43,9 +44,20 @@ class Source:
         text = self._lines[line] if line < len(self._lines) else ""
         if line == 0:
             column += self.offset
-        shown = "".join(" " if not c.isprintable() else c for c in text[:TEXT_SHOWN]) if column < TEXT_SHOWN else ""
-        width = max(1, min(width, len(shown.rstrip()) - column))
-        return Place(file=self.file, line=line + 1, column=column + 1, text=shown.rstrip(), width=width)
+        long = len(text.rstrip()) > TEXT_SHOWN
+        first = max(0, min(column - BEFORE_SHOWN, len(text.rstrip()) - PIECE_SHOWN)) if long else 0
+        piece = text[first : first + PIECE_SHOWN] if long else text
+        shown = "".join(" " if not c.isprintable() else c for c in piece).rstrip()
+        width = max(1, min(width, first + len(shown) - column))
+        before, after = "…" * (first > 0), "…" * (first + len(piece) < len(text.rstrip()))
+        return Place(
+            file=self.file,
+            line=line + 1,
+            column=column + 1,
+            text=f"{before}{shown}{after}",
+            width=width,
+            cut=first - len(before),
+        )
 
 
 class Node:

@@ -305,3 +305,29 @@ def test_counts_are_written_as_in_scenarios(run: Run) -> None:
     ):
         answer = run("memory", "llama-3.1-8b", flag, text)
         assert (answer.code, told in " ".join(answer.err.split())) == (2, True), answer.err
+
+
+def test_memory_of_serving_is_that_of_the_engine(run: Run) -> None:
+    """plan memory took no engine: all was as vLLM has it."""
+    asked = (
+        "memory",
+        "llama-3.1-70b",
+        "--serve",
+        "--tp",
+        "4",
+        "--context",
+        "8192",
+        "--fit",
+        "h100-sxm-80gb",
+        "-o",
+        "json",
+    )
+    most = {}
+    for engine in ("vllm", "sglang", "llama.cpp"):
+        told = json.loads(run(*asked, "--engine", engine).out)
+        assert told["asked"]["engine"] == engine
+        most[engine] = told["cards"][0]["columns"]["bf16"]["largest_batch"]
+    assert most["vllm"] == json.loads(run(*asked).out)["cards"][0]["columns"]["bf16"]["largest_batch"]
+    assert most["vllm"] < most["sglang"] < most["llama.cpp"]
+    assert "did you mean vllm?" in run("memory", "gpt2", "--serve", "--engine", "vlm").err
+    assert "vllm serves no q4_k_m" in run("memory", "gpt2", "--engine", "vllm", "--weights", "q4_k_m").err

@@ -14,6 +14,7 @@ import planner
 from planner import api
 from planner.api import advising
 from planner.report.alternatives_view import because_lines
+from planner.report.blocks import Said
 from planner.report.certainty_words import known_from
 from planner.report.plan_formats import (
     MOST_LINES,
@@ -25,6 +26,7 @@ from planner.report.plan_formats import (
 from planner.report.plan_view import SECTIONS
 from planner.report.screen_words import decided, details, hardware, matters, money_line, sure_line
 from planner.report.serving_words import latency_block, price_lines
+from planner.report.text import draw
 from planner.scenario.load import with_settings
 from planner.units import format_money, parse_money
 from tests.cli.conftest import Run
@@ -565,7 +567,7 @@ def test_busy_fleets_are_told_what_the_error_band_costs(
     )
     assert "! agents: many of its 6 replicas are there for the error" in " ".join(run("solve", "long.yaml").out.split())
     screen = " ".join(run("solve", "long.yaml", "-v").out.split())
-    said = re.search(r"> agents: targets held at p50 of the errors, [a-z ,]+ would save (\$[\d,]+) \(\d+ %\)", screen)
+    said = re.search(r"> agents: targets held at p50 of the errors, [\w ,()-]+ would save (\$[\d,]+) \(\d+ %\)", screen)
     assert said is not None
     now, likely = (
         json.loads(run("solve", "long.yaml", *some, "-o", "json").out)["summary"]["cost_usd"]
@@ -767,3 +769,49 @@ def test_an_api_that_costs_less_is_told_on_the_first_screen(price: str, told: bo
     if told:
         assert f" % less by the API at {price} /1M output tokens, $" in first
         assert "% less by the API at" in render_first(document, "table")
+
+
+def test_a_plan_that_is_largely_error_band_says_what_the_band_costs(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six of ten nodes of Kimi K2 stood there for the error of a prediction: the screen sent for -v."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kimi.yaml").write_text(
+        "schema: plan/v1\nname: kimi\nhardware: {allow: [h200-sxm]}\nserving:\n"
+        "  - {name: chat, model: kimi-k2, users: 400, think_time: 20 s, input_tokens: 2000, output_tokens: 500,"
+        " slo: {tpot_p95: 50 ms}}\n"
+    )
+    screen = " ".join(run("solve", "kimi.yaml").out.split())
+    words = (
+        r"targets held at p50 of the errors, as a measured TPOT on h200-sxm \(plan calibrate\) may allow, would save "
+    )
+    assert re.search(
+        rf"> chat: {words}\$[\d,]+ \(\d+ %\) plan solve kimi.yaml --set serving.chat.confidence=p50", screen
+    )
+
+
+def test_what_may_leave_a_plan_without_machines_is_told_before_what_moves_its_cost() -> None:
+    """That nobody has so many devices stood behind three warnings of bands, of which the screen shows three."""
+    document: Any = json.loads(json.dumps(plan_named("llama")))
+    beyond = "200 h100-sxm-80gb on demand at aws use1 are more than the 64 that one may expect: reserve them"
+    served = "assistant: its requests (9,000 tokens on average) are longer than 8,192 positions: no engine takes them"
+    small = "assistant: of the cheaper workload"
+    document["warnings"] = [small, *(f"pretrain-8b: warning {number}" for number in range(4)), beyond, served]
+    document["workloads"][0]["cost_microusd"] = 2 * document["workloads"][1]["cost_microusd"]
+    assert matters(document)[:3] == [served, beyond, "pretrain-8b: warning 0"]
+    told = matters(document)
+    assert told.index(small) > told.index("pretrain-8b: warning 3")
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        ("--set 'serving.chat.slo.ttft_p95=1 s'", "words " * 20 + "…"),
+        ("slo: {ttft_p95: 1 s, tpot_p95: 50 ms}", "words " * 20 + "…"),
+    ],
+)
+def test_what_is_to_be_typed_is_never_cut_in_its_middle(typed: str, shown: str) -> None:
+    """A warning ended in "--set …" on the screen: a command that nobody can type."""
+    sentence = "words " * 20 + typed + " and more of it" * 3
+    drawn = draw([Said(mark="!", rows=[(sentence,)], most_lines=2)], width=80)
+    assert " ".join(drawn.split()) == "! " + shown

@@ -251,3 +251,11 @@ def test_a_file_that_is_not_there_is_told_the_nearest_name(tmp_path: Path) -> No
         with pytest.raises(InputError) as caught:
             files.read_text(tmp_path / name)
         assert told in caught.value.problems[0].hint
+
+
+def test_a_file_where_a_folder_is_wanted_is_named(tmp_path: Path) -> None:
+    """It asked whether the folder was one's own to write; an export of one file had been written by that name."""
+    (tmp_path / "out").write_text("an export of one file")
+    with pytest.raises(OutputError) as caught:
+        files.write_text(tmp_path / "out" / "pre.yaml", "text")
+    assert f"{tmp_path / 'out'} is a file: name another place" in caught.value.problems[0].hint

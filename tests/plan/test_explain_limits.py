@@ -635,6 +635,35 @@ def test_why_not_machines_that_are_owned() -> None:
     assert [one.message for one in api.verify(document, world) if one.severity == "error"] == []
 
 
+def test_why_not_too_few_owned_machines_says_that_they_cannot_do_it_alone() -> None:
+    """It said "feasible" of one machine for a fleet of many, and nothing more."""
+    hardware = {"owned": [{"shape": "onprem/plain", "count": 1, "price": "$50/h"}]}
+    many = fleet("chat", qpm=60_000)
+    known = catalog(shapes=[shape(), shape("onprem/plain")])
+    plan = scenario([], [many], hardware=hardware)
+    (entry,) = api.why_not(plan, "hardware.owned[0]", known)
+    assert (entry["state"], entry["misses"]) == ("dearer", ["too few are owned for chat alone"])
+    text = render_explanation(solved(plan, known), "table", answers={"why_not": [entry]})
+    assert "alone      impossible: too few are owned for chat alone" in text
+
+
+def test_why_not_within_the_limits_names_them() -> None:
+    """All that was said was "impossible within the limits that the workloads share"."""
+    shapes = [shape(), shape("south/old", "old")]
+    slow = device("old", peak_flop_per_s={"bf16": PEAK_FLOP_PER_S / 4})
+    known = catalog([device(), slow], shapes, [offer("north/one", 1.0), offer("south/old", 1.0)])
+    plan = scenario([job("a", deadline="3 h"), job("b", deadline="3 h")], limits={"max_devices": 3})
+    (entry, _) = api.why_not(plan, "old", known)
+    assert entry["state"] == "limits"
+    assert entry["misses"] == ["limits.max_devices (at most 3 devices)"]
+    document = solved(plan, known)
+    text = render_explanation(document, "table", answers={"why_not": [entry]})
+    assert "impossible within limits.max_devices (at most 3 devices)" in text
+    unproven = {**entry, "proven": False, "misses": []}
+    text = render_explanation(document, "table", answers={"why_not": [unproven]})
+    assert "not known  no plan with it was found in the time that there was, and none was ruled out" in text
+
+
 def test_why_not_machines_that_are_owned_and_too_small() -> None:
     hardware = {"owned": [{"shape": "old", "count": 2, "price": "$0/h"}]}
     old = device("old", memory_bytes=GIB, reserved_memory_bytes=0)

@@ -45,7 +45,7 @@ def test_more_than_one_may_expect_is_told(nodes: int, stock: dict[tuple[str, str
     lines = told(world("cloud", stock), nodes)
     assert bool(lines) == warned
     if warned:
-        assert lines[0].startswith("5 plain on demand at north r1 are more than the 4 that one may expect of a cloud")
+        assert lines[0].startswith("5 plain on demand at north r1 are more than the 4 that one may expect: reserve")
 
 
 def test_what_a_quota_grants_is_no_surprise() -> None:
@@ -225,3 +225,15 @@ def test_a_share_of_the_peak_on_a_device_that_may_not_be_used_is_told() -> None:
     asked = scenario([job("t", mfu=shares)], hardware={"allow": ["plain"]})
     told = [line for line in api.solve(asked, known).document["warnings"] if "changes nothing" in line]
     assert told == ["training.t.mfu of other changes nothing: no such device may be used"]
+
+
+@pytest.mark.parametrize(("kind", "warned"), [("share", True), ("instance", False)])
+def test_a_share_of_a_device_that_no_export_launches_is_told(kind: str, warned: bool) -> None:
+    """A plan stood embeddings on a quarter of an L4; that nothing launches them there `plan export` alone said."""
+    known = catalog([device()], [shape(kind=kind)], [offer("north/one", 1.0)])
+    document = api.solve(scenario([], [fleet("embed")]), known).document
+    assert any(row["shape"] == "north/one" for row in document["workloads"][0]["allocations"])
+    said = [
+        line for line in document["warnings"] if "no program that plan export writes for runs it on a share" in line
+    ]
+    assert bool(said) == warned

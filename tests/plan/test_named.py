@@ -183,6 +183,20 @@ def test_why_not_owned_machines_that_the_dates_rule_out_names_the_dates() -> Non
         assert told["misses"] == [gone + "2026-12-11"]
 
 
+def test_why_not_owned_machines_that_come_after_a_deadline_names_the_dates() -> None:
+    """Of a job it was "within the limits that the workloads share"; fleets alone had their dates told."""
+    own = catalog([device(), device("slow")], [shape("north/one"), shape("north/two", "slow")], [offer("north/one")])
+    days = {"begin": "2026-12-01", "horizon": "20 days", "periods": "1 day"}
+    owned = {"shape": "north/two", "count": 4, "price": "$5/h", "from": "2026-12-10", "until": "2026-12-16"}
+    asked = scenario([job("d", tokens="10B", deadline="8 days")], **days, hardware={"owned": [owned]})
+    (told,) = api.why_not(asked, "hardware.owned[0]", own)
+    assert told["state"] == "impossible"
+    assert told["misses"] == [
+        "these are there from 2026-12-10 until 2026-12-16, and no period from 2026-12-01 to 2026-12-09 leaves it in "
+        "time"
+    ]
+
+
 def beyond(network_kind: str, nodes: int, validity: dict[str, tuple[float, float]], parameters: float) -> list[str]:
     """What is told of a job on machines of 8 devices and 1.6 Tbit/s, where constants stand on these sizes."""
     box = shape("north/box", devices=8, network_kind=network_kind, inter_node_bytes_per_s_per_device=25e9)

@@ -344,3 +344,20 @@ def test_a_batch_of_less_than_one_sequence_is_refused(batch: str, able: bool) ->
     with pytest.raises(InputError, match="less than one sequence of 4,096") as caught:
         api.solve(parse_scenario(text))
     assert [place.line for place in caught.value.problems[0].places] == [4]
+
+
+def test_a_slip_in_one_size_lists_few_ways_for_its_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All ways of the model were listed, a million of an 8B: half a minute for a slip of the pen."""
+    asked: list[str] = []
+    searched = Session.search
+
+    def noted(session: Session, other: Scenario, **more: Any) -> Any:
+        asked.append(str(other.training[0].layout and other.training[0].layout.sizes))
+        return searched(session, other, **more)
+
+    monkeypatch.setattr(Session, "search", noted)
+    data = {"name": "j", "model": "llama-3.1-8b", "tokens": "5B", "deadline": "20 days", "layout": {"tp": 16, "pp": 7}}
+    with pytest.raises(InputError) as error:
+        api.solve(scenario([data], hardware={"allow": ["h100-*", "tpu-v4"]}))
+    assert error.value.problems[0].hint == "the nearest that works: {tp: 16, pp: 8} on tpu-v4"
+    assert asked == ["{'pp': (7,)}", "{'tp': (16,)}"]

@@ -22,6 +22,7 @@ from planner.estimate.software_layouts import adapters_can, can, named_can, on_g
 from planner.estimate.training import training_memory
 from planner.export import llamacpp, sglang, trtllm, vllm
 from planner.scenario.load import parse_scenario
+from tests.worlds import scenario
 
 HEAD = "schema: plan/v1\nname: named\n"
 JOB = (
@@ -508,3 +509,11 @@ def test_activations_move_to_the_host_where_a_program_moves_them(more: str, reco
     (row,) = api.solve(parse_scenario(text)).document["workloads"][0]["allocations"]
     assert row["layout"]["recompute"] == recompute
     assert ("deepspeed" in row["software"]) == (recompute == "full")
+
+
+def test_adapters_on_tpus_name_what_trains_them() -> None:
+    """It said that MaxText trains none, and not what does."""
+    job = {"name": "adapt", "model": "llama-3.1-70b", "tokens": "200M", "deadline": "7 days", "lora": {"rank": 16}}
+    document = api.solve(scenario([job], hardware={"allow": ["tpu-v6e"]})).document
+    (said,) = [line for line in document["warnings"] if "no program that plan export writes for" in line]
+    assert said.endswith("MaxText trains no adapters; DeepSpeed, TRL, Axolotl do, on GPUs (hardware.allow)")

@@ -24,6 +24,7 @@ from planner.analysis.why.widen import (
     larger_batch,
     less_to_carry,
     looser_targets,
+    other_terms,
     wider_choices,
 )
 from planner.candidates.search import Candidates
@@ -83,6 +84,7 @@ def diagnose(candidates: Candidates, search: Search, asker: Asker | None = None)
             *less_load,
             *in_turn(replace(ways, scenario=scenario), conflict.names, search, asker),
             *wider_choices(scenario, search, asker),
+            *other_terms(candidates, search, asker),
             *elsewhere(candidates, search, asker),
         ),
     )

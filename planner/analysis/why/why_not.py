@@ -14,6 +14,7 @@ import numpy as np
 
 from planner.analysis.tighten import on_exact_rates
 from planner.analysis.why.break_evens import Prices
+from planner.analysis.why.held_back import held_back_by
 from planner.analysis.why.relaxed import Search
 from planner.analysis.why.widen import column_keys
 from planner.candidates.ledger import LAST
@@ -26,7 +27,7 @@ from planner.carriers import dataclass
 from planner.catalog.load import device_matches, find_shape
 from planner.catalog.model import Device
 from planner.errors import InputError
-from planner.optimize.break_even import BreakEven
+from planner.optimize.break_even import BreakEven, forced_program
 from planner.optimize.check import flows_of
 from planner.optimize.limited import Asker
 from planner.optimize.solve import Solution
@@ -139,9 +140,11 @@ def _entry(
     if not solution.has_plan or not _columns_of(open_to_all, task.name, device):
         return entry
 
-    def compared(exact: Candidates) -> WithinNoLimits | ComparedWith:
+    def compared(exact: Candidates) -> NotCompared | WithinNoLimits | ComparedWith:
         prices = Prices.of(exact, device.key)
         whole_task = next(one for one in exact.whole.tasks if one.name == task.name)
+        if not (prices.used[whole_task.first : whole_task.stop] == device.name).any():
+            return {**entry, "misses": ["deadline: no period leaves it in time"]}
         # A price that falls moves the other workloads, too, with this one on the device and without: it wins by its own
         alone = not prices.bought_apart(device.name)
         found = prices.break_even(device.name, solution.cost_microusd, asker, task=whole_task, task_alone=alone)
@@ -237,9 +240,13 @@ def _compared(
     """The cheapest plan with the device beside the plan without."""
     workload = entry["workload"]
     if found.forced_microusd is None or found.forced_units is None:
-        return {**entry, "state": "limits", "proven": found.proven}
-    forced = _alone(other, workload, asked, asker) or (found.forced_microusd, found.forced_units)
-    cost, units = forced
+        misses = _held_back(other, workload, asked, asker) if found.proven else []
+        return {**entry, "state": "limits", "misses": misses, "proven": found.proven}
+    alone = _alone(other, workload, asked, asker)
+    if alone.status is Status.INFEASIBLE:
+        entry = {**entry, "misses": [_too_few(other, workload, asked, asker)]}
+    worse = not alone.has_plan or found.forced_microusd < solution.cost_microusd < alone.cost_microusd
+    cost, units = (found.forced_microusd, found.forced_units) if worse else (alone.cost_microusd, alone.units)
     rows = _rows(other, units, workload)
     mine = [row for row in rows if asked.of_row(row)]
     task = next(one for one in candidates.program.tasks if one.name == workload)
@@ -260,7 +267,7 @@ def _compared(
         "regret_usd": usd(regret),
         "regret_share": regret / solution.cost_microusd if solution.cost_microusd else 0.0,
         "device_hours_factor": _ratio(_hours(rows), _hours(chosen)),
-        "price_factor": _ratio(_price(rows), _price(chosen)),
+        "price_factor": None if _paid_apart([*rows, *chosen]) else _ratio(_price(rows), _price(chosen)),
         "share": share,
         "share_exact": None if found.share is None else f"{found.share.numerator}/{found.share.denominator}",
         "price_usd_per_device_hour": price,
@@ -270,22 +277,41 @@ def _compared(
     }
 
 
-def _alone(candidates: Candidates, workload: str, device: Asked, asker: Asker) -> tuple[int, IntArray] | None:
-    """The cheapest plan with the workload on the device alone, within every limit; None when there is none."""
+def _held_back(candidates: Candidates, workload: str, asked: Asked, asker: Asker) -> list[str]:
+    """The limits that leave no plan in which a workload uses it."""
+    used = column_keys(candidates, asked.key) == asked.name
+    task = next(one for one in candidates.whole.tasks if one.name == workload)
+    used[: task.first] = used[task.stop :] = False
+    return held_back_by(forced_program(candidates.whole, used, used)[0], replace(asker, exact=False))
+
+
+def _too_few(candidates: Candidates, workload: str, asked: Asked, asker: Asker) -> str:
+    """Why it runs the workload beside others only."""
+    if asked.group is not None:
+        return f"too few are owned for {workload} alone"
+    small = _on_it_alone(candidates, workload, asked)[0]
+    told = held_back_by(small, replace(asker, exact=False))
+    return f"too few may be had for {workload} alone" + (f": {'; '.join(told)}" if told else "")
+
+
+def _alone(candidates: Candidates, workload: str, device: Asked, asker: Asker) -> Solution:
+    """The cheapest plan with the workload on the device alone, within every limit, over the columns of `whole`."""
+    small, kept = _on_it_alone(candidates, workload, device)
+    answer = asker.cheapest(small)
+    units = np.zeros(candidates.whole.column_count, dtype=np.int64)
+    units[kept] = answer.units
+    return replace(answer, units=units)
+
+
+def _on_it_alone(candidates: Candidates, workload: str, device: Asked) -> tuple[Program, IntArray]:
+    """The pruned program in which the workload is on the device alone, and its columns in `whole`."""
     whole = replace(candidates.whole, objective=("cost",))
     task = next(one for one in whole.tasks if one.name == workload)
     mask = np.ones(whole.column_count, dtype=bool)
     mask[task.first : task.stop] = column_keys(candidates, device.key)[task.first : task.stop] == device.name
     small, open_columns = restrict(whole, mask)
-    if any(one.first == one.stop for one in small.tasks if one.kind != "optional"):
-        return None
     kept = prune(small)
-    answer = asker.cheapest(restrict(small, np.isin(np.arange(small.column_count), kept))[0])
-    if not answer.has_plan:
-        return None
-    units = np.zeros(whole.column_count, dtype=np.int64)
-    units[open_columns[kept]] = answer.units
-    return answer.cost_microusd, units
+    return restrict(small, np.isin(np.arange(small.column_count), kept))[0], open_columns[kept]
 
 
 def _rows(candidates: Candidates, units: IntArray, workload: str) -> list[Allocation]:
@@ -310,6 +336,11 @@ def _price(rows: Sequence[Allocation]) -> float | None:
     """Mean price of a device-hour.  [USD]"""
     hours = _hours(rows)
     return sum(row["cost_microusd"] for row in rows) / MICRO / hours if hours > 0 else None
+
+
+def _paid_apart(rows: Sequence[Allocation]) -> bool:
+    """Whether contracts, which have costs of their own, pay for some of them."""
+    return any(row.get("funding") == "reserved" for row in rows)
 
 
 def _ratio(one: float | None, other: float | None) -> float | None:

@@ -237,6 +237,33 @@ def larger_batch(candidates: Candidates, search: Search, asker: Asker) -> Iterat
                 return
 
 
+def other_terms(candidates: Candidates, search: Search, asker: Asker) -> Iterator[WayOut]:
+    """Ways out by terms on which more is sold: on demand beside others; spot of a fleet that may stand on none.
+
+    Parameters
+    ----------
+    candidates
+        The ways of the scenario.
+    search
+        Enumerates a scenario with the same catalog.
+    asker
+        How programs are solved.
+    """
+    scenario, empty = candidates.scenario, _without_a_way(candidates)
+    pricing = scenario.hardware.pricing
+    if empty and "on_demand" not in pricing and not asker.spent:
+        before, after = ", ".join(pricing), ", ".join((*pricing, "on_demand"))
+        texts = Texts("hardware.pricing", f"hardware.pricing=[{after}]", before, after, "on_demand")
+        if way := tried(scenario, texts, "choices", (len(pricing), len(pricing) + 1), search, asker):
+            yield way
+    for index, fleet in enumerate(scenario.serving):
+        if "spot" in pricing and [fleet.name] == empty and fleet.max_spot_share is None and not asker.spent:
+            setting = f"serving.{fleet.name}.max_spot_share=1"
+            texts = Texts(f"serving[{index}].max_spot_share", setting, "none", "all of it", "all of it")
+            if way := tried(scenario, texts, "choices", (0, 1), search, asker):
+                yield way
+
+
 def tried(
     scenario: Scenario, texts: Texts, unit: str, held: tuple[int, int], search: Search, asker: Asker
 ) -> WayOut | None:

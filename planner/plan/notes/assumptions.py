@@ -31,6 +31,7 @@ from planner.estimate.serving import TEXTBOOK
 from planner.estimate.software import LIBRARIES, SOFTWARE, asked_on, closest
 from planner.estimate.training import activations_known
 from planner.estimate.training_memory import FRAGMENTATION_SHARE
+from planner.plan.notes.idle_keys import idle_keys
 from planner.plan.notes.market import (
     bought_facts,
     bought_warnings,
@@ -253,6 +254,7 @@ def warnings_of(candidates: Candidates, workloads: Sequence[Workload], bought: B
             lines.append(f"{row['offer']}: the price was recalled, not seen")
         lines += [f"{fact}" for fact in _recalled(candidates.catalog.devices[row["device"]])]
     lines += market_warnings(candidates, workloads, [one["offer"] for one in bought["contracts"]])
+    lines += idle_keys(candidates.scenario, candidates.catalog)
     return list(dict.fromkeys([*lines, *bought_warnings(bought)]))
 
 

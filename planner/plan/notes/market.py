@@ -129,8 +129,8 @@ def _unsold(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
         if model not in sold:
             own = "; a price of your own: hardware.contracts" if model in get_args(ContractModel) else ""
             yield (
-                f"hardware.pricing: no provider and region that is allowed sells the devices as {model}, so that it "
-                f"was not weighed; they are sold as {', '.join(sorted(sold))}{own}"
+                f"hardware.pricing: nobody who is allowed sells the devices as {model}, so that it was not weighed; "
+                f"they are sold as {', '.join(sorted(sold))}{own}"
             )
 
 
@@ -316,8 +316,8 @@ def _beyond_stock(held: dict[tuple[str, str, str], int], catalog: Catalog) -> It
         if stock is not None and devices > stock.devices:
             yield (
                 f"{devices:,} {device} on demand at {provider} {region} are more than the {stock.devices:,} that one "
-                f"may expect of a {stock.kind} in one region ({stock.provenance.source}): reserve them, take a "
-                "capacity block or a second region, or state what was granted in hardware.quotas"
+                "may expect: reserve them, take a block, use two regions, or state what was granted (hardware.quotas); "
+                f"of a {stock.kind} in one region, {stock.provenance.source}"
             )
 
 

@@ -300,11 +300,23 @@ def serving_warnings(question: ServingQuestion, workloads: Sequence[Workload]) -
         )
         if why:
             yield f"{fleet.name} on {name}: {why}"
+    yield from _on_shares(question, rows)
     yield from _held_for_errors(fleet, cast("list[ServingAllocation]", rows))
     yield from _outages(question, rows)
     for row in rows:
         if question.tier == "analytic" and "tier" in row and row["tier"]["tag"] in ("inherited", "unfitted"):
             yield _not_measured(question, row)
+
+
+def _on_shares(question: ServingQuestion, rows: Sequence[Allocation]) -> Iterator[str]:
+    """Shares of a device, for which `plan export` writes no command line."""
+    shapes = question.catalog.shapes
+    for name in dict.fromkeys(row["shape"] for row in rows if row["shape"] in shapes):
+        if shapes[name].kind == "share":
+            yield (
+                f"{question.fleet.name} on {name}: no program that plan export writes for runs it on a share of a "
+                "device: try there by hand what it writes for a whole one, before you rent many"
+            )
 
 
 def measured_somewhere(fleet: ServingFleet, devices: Collection[str]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Made by: plan export FORMAT gpt2-xl.plan.json (plan 0.1.0)
 # Plan: gpt2-xl (scenarios/gpt2-xl.yaml, feasible: not proven), sha256 5555555555555555555555555555555555555555555555555555555555555555
-# Catalog: shipped, 2026-11-21, sha256 cccccccccccccccc; prices as of unknown
+# Catalog: shipped, 2026-11-21, sha256 cccccccccccccccc; no price of the catalog is in it
 # Workload: gpt2-xl, gpt2-xl on 1 × v100-pcie-32gb-x1 (1 × v100-pcie-32gb), owned, owned
 # For: DeepSpeed 0.19 (options read on 2026-11-21 from deepspeedai/DeepSpeed:docs/_pages/config-json.md@00376da, deepspeed/runtime/zero/config.py@1b88ac3)
 # Check before use: predicted, not tried on this hardware.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Made by: plan export FORMAT gpt2-xl.plan.json (plan 0.1.0)
 # Plan: gpt2-xl (scenarios/gpt2-xl.yaml, feasible: not proven), sha256 5555555555555555555555555555555555555555555555555555555555555555
-# Catalog: shipped, 2026-11-21, sha256 cccccccccccccccc; prices as of unknown
+# Catalog: shipped, 2026-11-21, sha256 cccccccccccccccc; no price of the catalog is in it
 # Workload: gpt2-xl, gpt2-xl on 1 × v100-pcie-32gb-x1 (1 × v100-pcie-32gb), owned, owned
 # For: Megatron-LM commit 000c4ac (options read on 2026-11-21 from NVIDIA/Megatron-LM:megatron/training/arguments.py@000c4ac)
 # Check before use: predicted, not tried on this hardware.
