@@ -94,6 +94,8 @@ _CALLED = {
     "none": "ddp",
     "zero-3": "fsdp fsdp2",
     "full": "true",
+    "framework": "software trainer backend program",
+    "engine": "software server backend runtime program",
     "megatron": "megatron-core megatron-lm nemo",
     "fsdp": "accelerate lightning torch",
     "trl": "hf huggingface peft transformers unsloth",

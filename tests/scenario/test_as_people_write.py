@@ -121,6 +121,7 @@ BATCH = (
         ({"lora": True}, "write lora: {rank: 16}"),
         ({"lora": {"rank": 8, "base": "int4"}}, "did you mean 'nf4'?"),
         ({"seq_len": 4096}, "did you mean 'sequence_length'?"),
+        ({"software": "megatron"}, "did you mean 'framework'?"),
         ({"gradient_checkpointing": True}, "did you mean 'recompute'?"),
         ({"tp": 4}, "'tp' is a field of layout: write layout: {tp: 4}"),
         ({"gpus": 8}, "'allow' is a field of hardware"),
