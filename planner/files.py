@@ -571,10 +571,17 @@ _ELSEWHERE = "is it yours to write, and is there room? name another place; on th
 
 
 def _unwritable(name: str, error: OSError, hint: str = _ELSEWHERE) -> OutputError:
-    above = next((one for one in Path(name).parents if one.is_file()), None)  # where a folder is wanted
+    above = next((one for one in Path(name).parents if _is_file(one)), None)  # where a folder is wanted
     if above is not None and hint == _ELSEWHERE:
         hint = f"{above} is a file: name another place; on the command line with --out"
     return _not_written(name, error.strerror or type(error).__name__, hint)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # nobody may look
+        return False
 
 
 def _not_written(name: str, reason: str, hint: str) -> OutputError:

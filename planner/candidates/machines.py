@@ -1,14 +1,21 @@
-"""Why a site cannot run a workload, and what it draws."""
+"""Why a site cannot run a workload, or counts only where it is asked for, and what it draws."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from planner.architecture.model import Architecture
 from planner.candidates.offers import Site, is_at
+from planner.candidates.sellers import is_brought
 from planner.catalog.model import Catalog, Grid
+from planner.catalog.names import device_matches
 from planner.estimate.frameworks import runs_on
 from planner.estimate.kernels import lacks_kernels, not_run
 from planner.estimate.published import unpublished
-from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
+from planner.scenario.schema import Hardware, Scenario, ServingFleet, TrainingJob
+
+UNLAUNCHED = "unlaunched"
+SHARE = "share"  # kind of shapes that are a part of one device, by time or by memory
 
 
 def training_refusal(site: Site, job: TrainingJob, scenario: Scenario, catalog: Catalog) -> str:
@@ -69,6 +76,28 @@ def serving_refusal(site: Site, fleet: ServingFleet, arch: Architecture, scenari
     return _energy_refusal(site, scenario, catalog)
 
 
+def unlaunched(sites: Sequence[Site], hardware: Hardware, launches: Callable[[Site], bool]) -> list[Site]:
+    """Sites on which nothing that `plan export` writes for runs a workload, where it does on others.
+
+    Nobody would rent them unasked. They count where the scenario names their device, owns them or brought their price,
+    and where there are no others.
+
+    Parameters
+    ----------
+    sites
+        That can run the workload.
+    hardware
+        Patterns of devices that are allowed.
+    launches
+        Whether something runs it on a site.
+    """
+    waiting = [site for site in sites if not launches(site)]
+    if len(waiting) == len(sites):
+        return []
+    return [site for site in waiting if not (site.owned is not None or is_brought(site.offer)
+            or any(pattern != "*" and device_matches(site.device, pattern) for pattern in hardware.allow))]  # fmt: skip
+
+
 def refusal_note(
     site: Site,
     reason: str,
@@ -106,6 +135,9 @@ def refusal_note(
         return f"{device.id}: the engine has no kernels for 8-bit floats on it"
     if reason == "framework" and job:
         return f"{device.id} runs {', '.join(device.frameworks) or 'no training framework'}, not {job.framework}"
+    if reason == UNLAUNCHED:
+        where = f"a share of {device.id} ({site.shape.id})" if site.shape.kind == SHARE else device.id
+        return f"{where}: nothing that plan export writes for runs there; named in hardware.allow it counts"
     if reason == "carbon-unknown" and site.owned is not None:
         return f"hardware.owned[{site.owned}]: the carbon of its grid is unknown; write carbon: 380 g/kWh there"
     if reason == "carbon-unknown":

@@ -7,7 +7,7 @@ thing that can be added, is one full shape of replicas, or the shapes of one rep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from planner.brief import brief
 from planner.candidates.blended import Blend, endless
 from planner.candidates.ledger import Ledger
-from planner.candidates.machines import refusal_note, serving_refusal
+from planner.candidates.machines import SHARE, UNLAUNCHED, refusal_note, serving_refusal, unlaunched
 from planner.candidates.money import DEAREST_MICROUSD, cost_microusd
 from planner.candidates.nearest import nearest_miss
 from planner.candidates.offers import ShapeCaps, Site, group_by_physics, names_on
@@ -388,14 +388,16 @@ def _split(found: Evaluated, place: int) -> str:
     return " ".join(f"{name}{size}" for name, size in sizes.items() if size > 1 or name == "tp")
 
 
-def _able_sites(question: ServingQuestion, sites: Sequence[Site], ledger: Ledger) -> Iterator[Site]:
-    for site in sites:
-        reason = serving_refusal(site, question.fleet, question.arch, question.scenario, question.catalog)
-        if reason:
-            note = refusal_note(site, reason, "serving", fleet=question.fleet, arch=question.arch)
-            ledger.drop(reason, "offers", nearest=note, on=names_on([site]))
-        else:
-            yield site
+def _able_sites(question: ServingQuestion, sites: Sequence[Site], ledger: Ledger) -> list[Site]:
+    fleet, arch, scenario = question.fleet, question.arch, question.scenario
+    reasons = [serving_refusal(site, fleet, arch, scenario, question.catalog) for site in sites]
+    able = [site for site, reason in zip(sites, reasons) if not reason]
+    nothing = {id(site) for site in unlaunched(able, scenario.hardware, lambda site: site.shape.kind != SHARE)}
+    for site, reason in zip(sites, reasons):
+        if why := reason or (UNLAUNCHED if id(site) in nothing else ""):
+            note = refusal_note(site, why, "serving", fleet=fleet, arch=arch)
+            ledger.drop(why, "offers", nearest=note, on=names_on([site]))
+    return [site for site in able if id(site) not in nothing]
 
 
 def _within_cap(question: ServingQuestion, caps: ShapeCaps, site: Site, nodes: int, ledger: Ledger) -> bool:

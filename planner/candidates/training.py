@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.counts import node_counts
 from planner.candidates.ledger import Ledger
-from planner.candidates.machines import refusal_note, training_refusal
+from planner.candidates.machines import UNLAUNCHED, refusal_note, training_refusal, unlaunched
 from planner.candidates.offers import LARGEST_JOB, Site, group_by_physics, names_on
 from planner.candidates.patience import Patience
 from planner.candidates.switching import with_switches
@@ -33,6 +33,8 @@ from planner.candidates.training_looked import Fitting, Level, Looked, Search
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Part, TrainingTable, priced
 from planner.carriers import dataclass
+from planner.estimate.resolve import measured_mfu
+from planner.estimate.software import programs_of
 from planner.estimate.terms import Terms
 from planner.estimate.training import is_analytic, run_seconds, training_times
 from planner.estimate.training_memory import family_alike
@@ -147,14 +149,20 @@ def _where(site: Site, level: Level, reason: str) -> str:
     return f"{at} on {site.device.id} ({format_bytes(site.usable_bytes)} usable)"
 
 
-def _able_sites(question: TrainingQuestion, sites: Sequence[Site], ledger: Ledger) -> Iterator[Site]:
-    for site in sites:
-        reason = training_refusal(site, question.job, question.scenario, question.catalog)
-        if reason:
-            text = refusal_note(site, reason, "training", question.job)
-            ledger.drop(reason, "offers", nearest=text, on=names_on([site]))
-        else:
-            yield site
+def _able_sites(question: TrainingQuestion, sites: Sequence[Site], ledger: Ledger) -> list[Site]:
+    job, scenario = question.job, question.scenario
+    reasons = [training_refusal(site, job, scenario, question.catalog) for site in sites]
+    able = [site for site, reason in zip(sites, reasons) if not reason]
+    kinds = {kind: bool(programs_of(job, question.arch, kind)) for kind in {site.device.kind for site in able}}
+    nothing = {
+        id(site)
+        for site in unlaunched(able, scenario.hardware, lambda site: kinds[site.device.kind])
+        if measured_mfu(site.device, job.mfu) is None
+    }
+    for site, reason in zip(sites, reasons):
+        if why := reason or (UNLAUNCHED if id(site) in nothing else ""):
+            ledger.drop(why, "offers", nearest=refusal_note(site, why, "training", job), on=names_on([site]))
+    return [site for site in able if id(site) not in nothing]
 
 
 def _chosen(

@@ -196,6 +196,8 @@ def _priced(word: str, document: PlanDocument, plan: LayoutPlan) -> list[str]:
 def _reasons(document: PlanDocument, entry: WhyNot) -> list[str]:
     left_out = "allowed    no: hardware.allow or deny leaves it out; what follows is if it did not"
     allowed = [] if entry["allowed"] else [left_out]
+    if entry.get("unlaunched"):
+        allowed.append("left out   nothing that plan export writes for runs there: it counts named in hardware.allow")
     if entry["state"] == "chosen":
         return ["chosen     it is in the plan"]
     if entry["state"] == "impossible":

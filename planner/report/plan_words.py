@@ -42,6 +42,7 @@ REASONS = {
     "spot": "spot, where no fleet stands without max_spot_share",
     "precision": "format not supported",
     "framework": "framework does not run there",
+    "unlaunched": "nothing that plan export writes for runs it there (a name in hardware.allow)",
     "power-unknown": "power unknown",
     "unadvised": "ZeRO-2 and ZeRO-3 under a pipeline, which few trainers allow: pin pp and sharding; a short sequence "
     "and experts both split on few devices: pin cp",

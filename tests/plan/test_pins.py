@@ -358,6 +358,6 @@ def test_a_slip_in_one_size_lists_few_ways_for_its_hint(monkeypatch: pytest.Monk
     monkeypatch.setattr(Session, "search", noted)
     data = {"name": "j", "model": "llama-3.1-8b", "tokens": "5B", "deadline": "20 days", "layout": {"tp": 16, "pp": 7}}
     with pytest.raises(InputError) as error:
-        api.solve(scenario([data], hardware={"allow": ["h100-*", "tpu-v4"]}))
-    assert error.value.problems[0].hint == "the nearest that works: {tp: 16, pp: 8} on tpu-v4"
+        api.solve(scenario([data], hardware={"allow": "h100-*"}))
+    assert error.value.problems[0].hint == "the nearest that works: {tp: 8, pp: 7} on h100-sxm-80gb"
     assert asked == ["{'pp': (7,)}", "{'tp': (16,)}"]

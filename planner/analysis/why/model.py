@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, final
+from typing import Literal, NotRequired, final
 
 from typing_extensions import TypedDict
 
@@ -53,6 +53,8 @@ class AskedOf(TypedDict):
     workload: str
     device: str
     allowed: bool
+    unlaunched: NotRequired[bool]
+    "left out as nothing that `plan export` writes for runs it there, and nobody named the device; compared if it did"
     misses: list[str]
 
 

@@ -18,6 +18,7 @@ from planner.analysis.why.held_back import held_back_by
 from planner.analysis.why.relaxed import Search
 from planner.analysis.why.widen import column_keys
 from planner.candidates.ledger import LAST
+from planner.candidates.machines import UNLAUNCHED
 from planner.candidates.offers import Site, owned_key
 from planner.candidates.program import IntArray, Program, Task, restrict
 from planner.candidates.prune import prune
@@ -134,8 +135,11 @@ def _entry(
             drop = candidates.ledgers[task.name].nearest_on.get(owned_key(device.group))
             entry["misses"] = [] if drop is None else [f"{drop.reason}: {drop.nearest}"]
             return entry
-        open_to_all = _opened(candidates, device.name, search)
+        unasked = _unlaunched(candidates, task.name, device.name)
+        open_to_all = _opened(candidates, device.name, search, unasked=unasked)
         entry["allowed"] = not _left_out(candidates, device.name)
+        if unasked:
+            entry["unlaunched"] = True
         entry["misses"] = _misses(open_to_all, task.name, device, search)
     if not solution.has_plan or not _columns_of(open_to_all, task.name, device):
         return entry
@@ -169,10 +173,16 @@ def _left_out(candidates: Candidates, device: str) -> bool:
     return not inside or any(device_matches(facts, one) for one in hardware.deny)
 
 
-def _opened(candidates: Candidates, device: str, search: Search) -> Candidates:
-    """The search with the device allowed beside the others."""
+def _unlaunched(candidates: Candidates, workload: str, device: str) -> bool:
+    """Whether ways on the device are left out as nothing that is exported runs them, and nobody named it."""
+    drop = candidates.ledgers[workload].nearest_on.get(device)
+    return drop is not None and drop.reason == UNLAUNCHED
+
+
+def _opened(candidates: Candidates, device: str, search: Search, *, unasked: bool) -> Candidates:
+    """The search with the device allowed beside the others, by name where it is left out unasked."""
     hardware = candidates.scenario.hardware
-    if not _left_out(candidates, device):
+    if not _left_out(candidates, device) and not unasked:
         return search(candidates.scenario)
     facts = candidates.catalog.devices
     allow = ", ".join(f'"{one}"' for one in dict.fromkeys((*hardware.allow, device)))

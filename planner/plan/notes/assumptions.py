@@ -9,6 +9,8 @@ from planner.architecture.load import of_same_shape
 from planner.candidates.calendar import RESERVED
 from planner.candidates.counts import EVERY_COUNT_TO, LEAST_SHAPES, SLACK_COUNTS, SMALLEST_WINDOW
 from planner.candidates.layouts import BATCH_TOLERANCE, SHARDING
+from planner.candidates.machines import UNLAUNCHED
+from planner.candidates.offers import LARGEST_JOB
 from planner.candidates.rates import RatesQuestion
 from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion
@@ -82,6 +84,7 @@ def assumptions_of(candidates: Candidates, workloads: Sequence[Workload], bought
         lines += _training(question) if isinstance(question, TrainingQuestion) else _serving(question, workloads, apart)
     lines += [*_hardware(candidates, workloads), *calendar_assumptions(candidates, bought, workloads)]
     lines += _beside_fleets(candidates, workloads)
+    lines += [line for name in candidates.questions for line in _left_out_unlaunched(candidates, name)]
     return list(dict.fromkeys(lines))
 
 
@@ -139,7 +142,8 @@ def _hardware(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator
     yield "month = 730 h"
     yield (
         f"counts of shapes: every one to {EVERY_COUNT_TO}, then steps of 1/{EVERY_COUNT_TO}, up to {SLACK_COUNTS} "
-        f"times the devices that deadline and memory need (at least {SMALLEST_WINDOW}, or {LEAST_SHAPES} shapes); "
+        f"times the devices that deadline and memory need (at least {SMALLEST_WINDOW}, or {LEAST_SHAPES} shapes), or "
+        f"{LARGEST_JOB:,} where none of these is on time; "
         f"a batch may move by {BATCH_TOLERANCE:.0%} to what a layout allows"
     )
     analytic = [row for row in _rows(workloads) if "error_band" in row and row["error_band"]["tier"] == "analytic"]
@@ -267,6 +271,21 @@ def _frozen_too_large(candidates: Candidates, name: str) -> Iterator[str]:
             f"{name}: frozen weights are planned on the devices; kept in host memory (cpu_offload of FSDP) they fit "
             "smaller ones, more slowly: that is not modelled"
         )
+
+
+def _left_out_unlaunched(candidates: Candidates, name: str) -> Iterator[str]:
+    """Offers on which nothing that is exported runs a workload, and that nobody asked for."""
+    ledger = candidates.ledgers[name]
+    drop = ledger.drops.get((UNLAUNCHED, "offers"))
+    if drop is None:
+        return
+    devices = sorted(device for device in candidates.catalog.devices
+                     if device in ledger.nearest_on and ledger.nearest_on[device].reason == UNLAUNCHED)  # fmt: skip
+    there = f"on {', '.join(devices)}" if devices else "on shares of devices"
+    yield (
+        f"{name}: nothing that plan export writes for runs it {there}: {counted(drop.count, 'offer')} there left out, "
+        "which count where hardware.allow names the device"
+    )
 
 
 def _beside_fleets(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator[str]:
