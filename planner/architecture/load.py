@@ -247,7 +247,7 @@ _ENCODERS = re.compile(
 
 
 def suggestions(name: str, known: tuple[str, ...], most: int = 3) -> list[str]:
-    """The nearest known names: those that begin with it, then the most alike.
+    """The nearest known names: those that begin with it, those that it begins with, then the most alike.
 
     Parameters
     ----------
@@ -260,8 +260,9 @@ def suggestions(name: str, known: tuple[str, ...], most: int = 3) -> list[str]:
     """
     low = name.lower()[:100].replace("_", "-")
     begins = [candidate for candidate in known if low and candidate.startswith(low)]
+    within = sorted((one for one in known if low.startswith(f"{one}-")), key=len, reverse=True)
     alike = difflib.get_close_matches(low, known, n=most, cutoff=0.6)
-    return list(dict.fromkeys([*begins[:most], *alike]))[:most]
+    return list(dict.fromkeys([*begins[:most], *within, *alike]))[:most]
 
 
 _ALGORITHMS = (

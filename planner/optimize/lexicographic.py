@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from planner.candidates.program import IntArray
+from planner.candidates.program import IntArray, Program
 from planner.candidates.prune import canonical_order
 from planner.candidates.ties import NAMES
 from planner.carriers import dataclass
@@ -90,7 +90,7 @@ def _settle(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
             return replace(state, proven=not state.stopped_by)
         if criterion == "offers":
             units, told = _first_in_order(run, scope, state.units)
-            return replace(state, units=units) if told else _untold(run, replace(state, units=units), criterion)
+            return replace(state, units=units) if told else _untold(run, scope, replace(state, units=units), criterion)
         known = _value_without_solving(scope, criterion, state.units)
         if known is not None:
             scope = scope.settle(criterion, known + (run.tie(scope, known) if criterion == "cost" else 0))
@@ -98,14 +98,14 @@ def _settle(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
             state = replace(state, proven=not state.stopped_by, bound=bound)
             continue
         if run.stop_at is not None and time.monotonic() >= run.stop_at:  # even the model may take a while
-            return _cut_short(run, state, Answer(ending=Ending.LIMIT), criterion, late=at > important)
+            return _cut_short(run, scope, state, Answer(ending=Ending.LIMIT), criterion, late=at > important)
         found = run.minimise(scope, criterion, state.units)
         late = at > important
         if found.answer.units is None:
-            return _cut_short(run, state, found.answer, criterion, late=late)
+            return _cut_short(run, scope, state, found.answer, criterion, late=late)
         state = _after(state, found, criterion, late=late)
         if not found.proven or state.stopped_by:
-            return _untold(run, state, criterion) if late else state
+            return _untold(run, scope, state, criterion) if late else state
         value = int(value_of(scope.program, found.answer.units, criterion))
         if criterion == "cost":
             state = replace(state, bound=value)
@@ -137,7 +137,7 @@ def _after(state: Ended, found: Found, criterion: str, *, late: bool) -> Ended:
     )
 
 
-def _cut_short(run: Run, state: Ended, answer: Answer, criterion: str, *, late: bool) -> Ended:
+def _cut_short(run: Run, scope: Scope, state: Ended, answer: Answer, criterion: str, *, late: bool) -> Ended:
     """A stage without an answer: the plan before it stays, if there is one."""
     by_limit = answer.ending in (Ending.LIMIT, Ending.HANG)
     stopped_by = {Ending.LIMIT: "time-limit", Ending.HANG: "hang"}.get(answer.ending, "solver-failure")
@@ -145,15 +145,62 @@ def _cut_short(run: Run, state: Ended, answer: Answer, criterion: str, *, late: 
         infeasible = answer.ending is Ending.INFEASIBLE
         ending = answer.ending if infeasible or by_limit else Ending.ERROR
         return replace(state, ending=ending, stopped_by="" if infeasible else stopped_by, detail=answer.detail)
-    return _untold(run, state, criterion) if late else replace(state, proven=False, stopped_by=stopped_by)
+    return _untold(run, scope, state, criterion) if late else replace(state, proven=False, stopped_by=stopped_by)
 
 
-def _untold(run: Run, state: Ended, criterion: str) -> Ended:
-    """The plan stays as it is: it is as cheap as any."""
+def _untold(run: Run, scope: Scope, state: Ended, criterion: str) -> Ended:
+    """The plan is as cheap as any, and stays as it is but for jobs that wait for nothing."""
+    if state.units is not None:
+        state = replace(state, units=sooner(scope.program, state.units))
     late = run.stop_at is not None and time.monotonic() >= run.stop_at
     text = UNTOLD.format(f"{NAMES.get(criterion, criterion)} and what comes after it")
     run.messages.append(f"{text}: the time for that was over" if late else text)
     return replace(state, untold=criterion)
+
+
+def sooner(program: Program, units: IntArray) -> IntArray:
+    """A plan with every single job as early as its limits leave it, one after the other, on the same machines.
+
+    Where there was no time to settle which of many equal plans is best, a job would stand weeks after it could.
+
+    Parameters
+    ----------
+    units
+        (columns,) of a plan.
+    """
+    if not program.rows:
+        return units
+    units, bounds = units.copy(), np.array([row.bound for row in program.rows])
+    rows = np.repeat(np.arange(len(program.rows)), [len(row.columns) for row in program.rows])
+    columns, taken = (np.concatenate([getattr(row, name) for row in program.rows])
+                      for name in ("columns", "coefficients"))  # fmt: skip
+    order = np.argsort(columns, kind="stable")
+    rows, taken = rows[order], taken[order]
+    starts = np.searchsorted(columns[order], np.arange(program.column_count + 1))
+    used = np.zeros_like(bounds)
+    np.add.at(used, rows, taken * units[columns[order]])
+    same = ("cost_microusd", "carbon_mg", "nodes", "devices", "offer", "plain", "pipelined", "undated")
+    moved = True
+    while moved:
+        moved = False
+        for task in program.tasks:
+            here = np.flatnonzero(units[task.first : task.stop]) + task.first
+            if task.kind != "training" or task.count != 1 or len(here) != 1:
+                continue
+            (now,) = here.tolist()
+            alike = program.finish_s[task.first : task.stop] < program.finish_s[now]
+            for name in same:
+                values = getattr(program, name)
+                alike &= values[task.first : task.stop] == values[now]
+            for other in sorted(np.flatnonzero(alike) + task.first, key=lambda column: program.finish_s[column]):
+                change = np.zeros_like(bounds)
+                for column, sign in ((other, 1), (now, -1)):
+                    mine = slice(starts[column], starts[column + 1])
+                    np.add.at(change, rows[mine], sign * taken[mine])
+                if ((change <= 0) | (used + change <= bounds)).all():
+                    units[now], units[other], used, moved = 0, 1, used + change, True
+                    break
+    return units
 
 
 def _walk(found: Found, chain: tuple[str, ...]) -> Walked | None:
