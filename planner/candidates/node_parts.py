@@ -56,8 +56,7 @@ def with_parts(
 def may_stand_beside(job: TrainingJob, scenario: Scenario) -> bool:
     """Whether a job may stand on nodes of fleets: it runs through, as it comes, while those are there."""
     beside = bool(scenario.serving) and scenario.hardware.share_nodes and not scenario.uncertainty
-    plain = job.step_time is None
-    return beside and plain and job.start_s + job.deadline_s <= scenario.horizon_s * (1 + 1e-12)
+    return beside and job.step_time is None and job.start_s + job.deadline_s <= scenario.horizon_s * (1 + 1e-12)
 
 
 def parts_of(site: Site, scenario: Scenario) -> list[Site]:

@@ -183,23 +183,22 @@ def _at_once(
     """Times on some machines: all but for rounding, of those that may be chosen or told term by term."""
     for one in fitting:
         tell(one, ledger)
-    timed = _Timed.of(question, looked, [one for one in fitting if len(one.rows)])
+    timed, parts = _Timed.of(question, looked, [one for one in fitting if len(one.rows)]), list[Iterator[Part]]()
     if timed is not None:
-        levels = [timed.at_level(question, number) for number in (0, -1)]
+        several = any(len(one.levels) > 1 for one in timed.fitting)
+        levels = [timed.at_level(question, number) for number in ((0, -1) if several else (0,))]
         if not every_layout:
             timed = timed.roughly(question)
         timed = timed.exactly(question, timed.wanted(question, levels))
         parts = [
-            _parts(question, timed, level, to, every_layout=every_layout)
+            iter(_parts(question, timed, level, to, every_layout=every_layout))
             for level, to in zip(levels, (ledger, None))  # what the median drops is not told
         ]
-    place = 0
     for one in fitting:
-        if not len(one.rows) or timed is None:
+        if not len(one.rows):
             yield [Part.empty(one.search.group)] * len(one.levels)
-            continue
-        yield [parts[0][place], parts[-1][place]][: len(one.levels)]
-        place += 1
+        else:
+            yield [next(some) for some in parts][: len(one.levels)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,12 +295,12 @@ class _Timed:
         asked = [one.search.on(self.rows[some]) for one, some in zip(self.fitting, mine)]
         found = training_times(question.arch, self.looked.layout, self.looked.ways, asked)
         busy = {key: busy_s(terms) for key, terms in {id(one.terms): one.terms for one in found}.items()}
-        finish_s, busy_s_, place = self.finish_s.copy(), self.busy_s.copy(), self.place.copy()
+        finish, steps, place = self.finish_s.copy(), self.busy_s.copy(), self.place.copy()
         for one, some in zip(found, mine):
             last = one.first + len(some)
-            finish_s[some], place[some] = one.terms.total[one.first : last], np.arange(one.first, last)
-            busy_s_[some] = busy[id(one.terms)][one.first : last]
-        return replace(self, finish_s=finish_s, busy_s=busy_s_, place=place, time=[one.terms for one in found])
+            finish[some], place[some] = one.terms.total[one.first : last], np.arange(one.first, last)
+            steps[some] = busy[id(one.terms)][one.first : last]
+        return replace(self, finish_s=finish, busy_s=steps, place=place, time=[one.terms for one in found])
 
     def told(self, rows: Rows) -> Rows:
         """Those of some rows of which the time is known term by term: the fastest are among them."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from planner.architecture.model import Architecture
 from planner.candidates.layouts import BATCH_TOLERANCE, RECOMPUTE, SHARDING, LayoutRules
-from planner.candidates.offers import Site
+from planner.candidates.offers import Numbered, Site
 from planner.candidates.under_way import UnderWay, under_way
 from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device, Shape
@@ -249,10 +249,8 @@ class TrainingQuestion:
         layout
             (n,) how each is split.
         """
-        number = {id(site): site for site in sites}
-        places = {key: place for place, key in enumerate(number)}
-        machine = np.array([places[id(site)] for site in sites], dtype=np.int64)
-        return self.powers(list(number.values()), machine, nodes, layout)
+        every = Numbered(sites)
+        return self.powers(every.different, every.number, nodes, layout)
 
     def mix_band(self, site: Site) -> ErrorBand:
         """The error of a group of a mix: its groups talk over its network, and how many there are is left out."""

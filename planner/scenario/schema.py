@@ -125,7 +125,11 @@ class Hardware(Part):
     """What may be used."""
 
     catalog: Annotated[FilePath | None, BeforeValidator(_catalog)] = Field(None, description="default, or a folder")
-    allow: OneOrMany[Pattern] = Field(("*",), description="devices that may be used: names or patterns")
+    allow: OneOrMany[Pattern] = Field(
+        ("*",),
+        description="devices that may be used: names or patterns; one that is named counts "
+        "even where plan export launches nothing on it",
+    )
     deny: Many[Pattern] = Field((), description="devices that may not, even where allowed")
     regions: OneOrMany[Pattern] = Field(
         ("*",), description="regions that may be used: names, patterns, countries (de), or eu and eea"
