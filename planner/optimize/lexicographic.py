@@ -78,9 +78,7 @@ def _settle(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
     important = max(chain.index(name) for name in {"cost", *scope.program.objective} if name in chain)
     for at, criterion in enumerate(chain):
         if at == important + 1:
-            run.most_work = run.work + max(run.ties_s * WORK_PER_S, TIES_SHARE * run.work)
-            most = time.monotonic() + SLOW * max(run.ties_s, TIES_SHARE * (time.monotonic() - begun))
-            run.stop_at = most if run.stop_at is None else min(run.stop_at, most)
+            _ties_begin(run, begun)
         if criterion == "time":
             scope, units, proven = _least_makespan(run, scope, state.units)
             stopped_by = state.stopped_by if proven else "time-limit"
@@ -116,8 +114,19 @@ def _settle(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
         if at + 1 == len(chain):
             break
         scope = found.scope.settle(criterion, value + (run.tie(scope, value) if criterion == "cost" else 0))
+        if at == important:
+            _ties_begin(run, begun)
         scope = _without_rivals(run, scope, found.answer.units)
     return state
+
+
+def _ties_begin(run: Run, begun: float) -> None:
+    """What is asked from now on only tells equal plans apart, and has limits; set once."""
+    if run.most_work < math.inf:
+        return
+    run.most_work = run.work + max(run.ties_s * WORK_PER_S, TIES_SHARE * run.work)
+    most = time.monotonic() + SLOW * max(run.ties_s, TIES_SHARE * (time.monotonic() - begun))
+    run.stop_at = most if run.stop_at is None else min(run.stop_at, most)
 
 
 def _after(state: Ended, found: Found, criterion: str, *, late: bool) -> Ended:
@@ -219,8 +228,6 @@ def _without_rivals(run: Run, scope: Scope, units: IntArray) -> Scope:
     One question in place of many: most often the plan has no rival, and all later stages are
     settled at a glance.
     """
-    if len(scope.open) > LARGE:  # as long as another criterion, and that has its own use
-        return scope
     return scope if _without(run, scope, units, scope.open.tolist()) is None else scope.only(units > 0)
 
 

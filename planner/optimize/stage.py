@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from planner.candidates.program import IntArray, splits_simply
 from planner.carriers import dataclass
 from planner.optimize.answer import Adapter, Answer
+from planner.optimize.apart import Apart, apart_of
 from planner.optimize.build import build
 from planner.optimize.check import Verdict, judge, violations
 from planner.optimize.criteria import LINEAR, value_of
@@ -45,7 +46,9 @@ ROOTS, GAIN = 20, 1e-3  # rounds that tighten a relaxation; the relative gain be
 CLOSE_CALLS = 8  # points of one model that are ruled out since they break a line by less than a solver can tell
 AGAIN = "broke new lines time and again"
 CUT_OFF = (Ending.HANG, Ending.INTERRUPT, Ending.ERROR)  # what was told before is all there is
+MOST_HELD = 600  # columns up to which plans as good as one are told apart: of more one question may take many seconds
 BEST, WIDER = 3, 4  # columns of each task, by reduced cost, in the first small model; as many times more in the second
+SHARED = 12  # columns of each task in the first model where workloads in whole units have their price: it is the best
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +74,7 @@ class Priced:
     relaxation: Relaxation | None
     prices: Prices | None = None
     floor: Floor | None = None
+    apart: Apart | None = None  # of many columns, where their ways are not listed
 
     @property
     def bound(self) -> float:
@@ -78,6 +82,8 @@ class Priced:
         bounds = [-math.inf]
         if self.relaxation is not None:
             bounds.append(self.relaxation.bound)
+        if self.apart is not None:
+            bounds.append(self.apart.bound)
         if self.floor is not None:
             bounds.append(self.floor.bound)
         return max(bounds) / self.model.scale
@@ -96,6 +102,8 @@ class Priced:
             highest = self.relaxation.highest(value * self.model.scale, len(self.model.columns))
             columns = self.model.columns
             upper[columns] = np.minimum(scope.upper[columns], highest.astype(np.int64))
+            if self.apart is not None and options is None:
+                upper[columns] = self.apart.highest(value * self.model.scale, upper[columns])
             scope = replace(scope, upper=upper)
         if options is not None:
             scope = replace(scope, upper=np.minimum(scope.upper, narrowed(scope, options).upper))
@@ -155,11 +163,12 @@ class Run:
             value += self._tie(scope, criterion, value)
             first = priced.within(value, priced.ways(value))
         elif priced.relaxation is not None and len(model.columns) > WHOLE:
-            best = _most_promising(scope, model, priced.relaxation, BEST)
+            alone = priced.apart is None or self.most_work < math.inf
+            best = _most_promising(priced, BEST if alone else SHARED)
             first = scope.only(best if given is None else best | (given > 0))
         answer = self.ask(first, criterion, model=model if first is scope else None)
         if answer.ending is Ending.INFEASIBLE and first is not scope and priced.relaxation is not None:
-            first = scope.only(_most_promising(scope, model, priced.relaxation, WIDER * BEST))
+            first = scope.only(_most_promising(priced, WIDER * BEST))
             answer = self.ask(first, criterion)
         if answer.units is None and first is not scope:
             answer, first = self.ask(scope, criterion), scope
@@ -223,7 +232,9 @@ class Run:
             return Priced(scope=scope, model=model, relaxation=relaxation)
         prices = Prices.of(model, relaxation)
         floor = floor_of(scope, prices)
-        return Priced(scope=scope, model=model, relaxation=relaxation, prices=prices, floor=floor)
+        many = floor is None and len(model.columns) > WHOLE
+        apart = apart_of(scope.program, model, relaxation, prices) if many else None
+        return Priced(scope=scope, model=model, relaxation=relaxation, prices=prices, floor=floor, apart=apart)
 
     def _tightened(self, scope: Scope, model: Model, relaxation: Relaxation) -> Relaxation:
         """The relaxation with lines of losses that its own point breaks, for as long as that raises the bound."""
@@ -296,7 +307,8 @@ class Run:
             Ctrl-C; a plan that was told of until then has been kept.
         """
         work = len(scope.open) ** 1.5
-        if self.work + work > self.most_work:
+        held = self.most_work < math.inf and len(scope.open) > MOST_HELD
+        if held or self.work + work > self.most_work:
             return Answer(ending=Ending.LIMIT, detail="work-limit")
         self.work += work
         doubted: Answer | None = None
@@ -435,15 +447,17 @@ def _timed(options: Options, left: float | None) -> Options:
     return Options(gap=options.gap, time_limit_s=left, threads=options.threads, seed=options.seed)
 
 
-def _most_promising(scope: Scope, model: Model, relaxation: Relaxation, best: int) -> NDArray[np.bool_]:
+def _most_promising(priced: Priced, best: int) -> NDArray[np.bool_]:
     """The relaxation's own columns, the best few of each task, and all that can be bought."""
+    assert priced.relaxation is not None
+    scope, columns = priced.scope, priced.model.columns
     mask = np.zeros(scope.program.column_count, dtype=bool)
-    mask[model.columns[relaxation.support]] = True
-    reduced = relaxation.reduced[: len(model.columns)]
+    mask[columns[priced.relaxation.support]] = True
+    above = priced.relaxation.reduced[: len(columns)] if priced.apart is None else priced.apart.excess
     for task in scope.program.tasks:
-        inside = np.flatnonzero((model.columns >= task.first) & (model.columns < task.stop))
+        inside = np.flatnonzero((columns >= task.first) & (columns < task.stop))
         few = len(inside) if task.kind == "optional" else best
-        mask[model.columns[inside[np.argsort(reduced[inside], kind="stable")[:few]]]] = True
+        mask[columns[inside[np.argsort(above[inside], kind="stable")[:few]]]] = True
     return mask
 
 
