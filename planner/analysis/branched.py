@@ -145,6 +145,7 @@ class _Search:
             self.numbers = [number for number in self.numbers if np.isin(supplied[number], shared).any()]
         rows = [left.program.rows[number] for number in self.numbers]
         self.taken, self.bounds = taken_of(left.program, self.numbers)
+        self.dearest = np.full(len(self.numbers), np.inf)  # on a side little may be left to buy, at any price
         # what a unit that takes the least of a limit is charged at most
         self.least_taken = np.array([row.coefficients[row.coefficients > 0].min() for row in rows], dtype=np.float64)
         known = {one["number"]: one["price"] for one in priced["rows"]}
@@ -215,7 +216,7 @@ class _Search:
             new = [self._add(fits[number], way) for number, way in enumerate(ways) if way is not None]
             if any(new) or dearest is None:
                 seen = [list(some.values()) for some in fits]
-                found = prices_of_ways(self.bounds, self.least_taken, seen, self._size)
+                found = prices_of_ways(self.bounds, self.least_taken, seen, self._size, self.dearest)
                 if found is None:
                     break
                 dearest, side.mixture = found[0], self._mixture([list(some) for some in fits], found[1])

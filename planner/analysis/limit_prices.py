@@ -14,9 +14,10 @@ join them, until none is new. Source: Kelley, J. SIAM 8(4) (1960), section 2; Da
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray, Program, units_of
 from planner.candidates.search import Candidates
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 ROUNDS = 40  # prices that are tried; counted, never timed
 MOST_ROWS, MOST_CELLS = 400, 1 << 25  # limits that are priced so, and what all columns take of them
 BOX = 4.0  # values of a plan that all a limit allows may cost at most
+DEAR = 1e-6  # values of a plan, by which a price of what is bought counts as worth more than none
 SHIFT = 1e3  # values of a plan, by which what a workload weighs may lie below nothing
+Weights = NDArray[Any]  # whole numbers of any size
 Cut = tuple[float, np.ndarray[tuple[int], np.dtype[np.float64]]]  # weight of a way, and what it takes of each limit
 
 
@@ -96,8 +99,40 @@ def taken_of(program: Program, numbers: Sequence[int]) -> tuple[FloatArray, Floa
     return taken, np.array([program.rows[number].bound for number in numbers], dtype=np.float64)
 
 
+def dearest_of(program: Program, numbers: Sequence[int], plain: Weights, units: IntArray) -> FloatArray:
+    """Prices of limits beyond which buying what supplies them would pay for itself, (limits,); infinite for others.
+
+    Of what a plan leaves some to buy of no more is worth charging: all that there is would weigh less than nothing.
+
+    Parameters
+    ----------
+    program
+        With what may be bought for others to use.
+    numbers
+        Of the limits.
+    plain
+        (columns,) what a unit of each column weighs without prices of limits.
+    units
+        (columns,) of the plan.
+    """
+    optional = np.zeros(program.column_count, dtype=bool)
+    for task in program.tasks:
+        optional[task.first : task.stop] = task.kind == "optional"
+    most = np.full(len(numbers), np.inf)
+    if len(units) != program.column_count:
+        return most
+    for place, number in enumerate(numbers):
+        row = program.rows[number]
+        supplies = row.coefficients < 0
+        bought = row.columns[supplies]
+        if len(bought) and optional[bought].all() and (units[bought] < program.max_units[bought]).all():
+            costs = zip(plain[bought].tolist(), row.coefficients[supplies].tolist())
+            most[place] = min(max(int(w), 0) // -int(a) for w, a in costs)
+    return most
+
+
 def prices_of_ways(
-    bounds: FloatArray, taken: FloatArray, ways: Sequence[Sequence[Cut]], size: float
+    bounds: FloatArray, taken: FloatArray, ways: Sequence[Sequence[Cut]], size: float, most: FloatArray
 ) -> tuple[list[int], list[FloatArray]] | None:
     """Prices of limits at which the least of some ways weigh most, and the mixture of the ways that weighs as much.
 
@@ -111,6 +146,8 @@ def prices_of_ways(
         Of each workload.
     size
         Value of a plan, as ways weigh.
+    most
+        (limits,) that is charged for a unit of each.
 
     Returns
     -------
@@ -126,7 +163,8 @@ def prices_of_ways(
             starts.append(len(variables))
             high.append(weight / size + SHIFT)
     there = np.array([bool(some) for some in ways], dtype=bool)
-    cost = np.concatenate([bounds * scale / size, np.where(there, -1.0, 0.0)])
+    # of prices that prove as much the highest: others lack the ways that are least at lower ones
+    cost = np.concatenate([bounds * scale / size - DEAR * np.isfinite(most), np.where(there, -1.0, 0.0)])
     lines = highs.Lines(
         starts=np.array(starts),
         variables=np.array(variables),
@@ -134,12 +172,13 @@ def prices_of_ways(
         low=np.full(len(high), -np.inf),
         high=np.array(high),
     )
-    upper = np.concatenate([np.full(count, BOX), np.where(there, 2 * SHIFT, 0.0)])
+    upper = np.concatenate([np.minimum(BOX, most / scale), np.where(there, 2 * SHIFT, 0.0)])
     found = highs.optimum(highs.program(cost, upper, lines)) if len(ways) else None
     if found is None:
         return None
     shares = np.split(-found[1], np.cumsum([len(some) for some in ways])[:-1])
-    return [round(price) for price in (found[0][:count] * scale).tolist()], shares
+    prices = np.minimum(np.rint(found[0][:count] * scale), most)
+    return [int(price) for price in prices.tolist()], shares
 
 
 class _Search:
@@ -154,6 +193,7 @@ class _Search:
         self.plain = priced_weights(program, {**priced, "rows": []})
         self.most = np.array([np.abs(program.rows[number].coefficients).max() for number in numbers], dtype=np.float64)
         self.taken, self.bounds = taken_of(program, numbers)
+        self.dearest = dearest_of(program, numbers, self.plain, units)
         self.seen: dict[tuple[int, tuple[tuple[int, int], ...]], None] = {}
         self.ways: list[list[Cut]] = [[] for _ in program.tasks]
         for number, task in enumerate(program.tasks):
@@ -188,7 +228,7 @@ class _Search:
 
     def highest(self) -> list[int] | None:
         """Prices at which the least of the ways that were seen weigh most; None without an answer.  [per unit]"""
-        found = prices_of_ways(self.bounds, self.most, self.ways, self.size)
+        found = prices_of_ways(self.bounds, self.most, self.ways, self.size, self.dearest)
         return None if found is None else found[0]
 
     def at(self, prices: Sequence[int]) -> Selection:

@@ -18,7 +18,6 @@ Johnson and Padberg, Operations Research 31(5) (1983), section 2.
 from __future__ import annotations
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray, Program, task_of
@@ -153,7 +152,8 @@ def _needs(model: Model, multipliers: FloatArray, task: IntArray, tasks: int) ->
     beside = np.flatnonzero((np.arange(model.variable_count) >= count) & (of[1] >= 0))  # flows, flags, losses
     most = np.maximum(brought[beside], 0.0) * model.upper[beside]
     need = need - np.bincount(of[1][beside], weights=most, minlength=tasks)
-    return need, np.maximum(brought[:count], 0.0)
+    units: FloatArray = np.maximum(brought[:count], 0.0)
+    return np.asarray(need, dtype=np.float64), units
 
 
 def _owners(line: IntArray, variable: IntArray, owner: IntArray, lines: int) -> tuple[IntArray, IntArray] | None:
@@ -202,4 +202,3 @@ def _tables(
         least[:, part] = (pay + least[rows, np.maximum(part - bring, 0)]).min(axis=1)
     least = np.maximum(least, per_need[:, None] * np.arange(GRID + 1) / GRID)
     return [(number, here, table) for (number, here), table in zip(fleets, least)]
-
