@@ -295,9 +295,13 @@ class _Search:
                 weight = float(self.left.unpriced[k]) + 1.0
                 if parts[k] > WHOLE:
                     order = BOUGHT if task.kind == "optional" else RUN
-                    yield order, weight * float(parts[k]), self._units(k, int(down[k]))
+                    yield order, weight * float(parts[k]), self.left.units_branch(k, int(down[k]))
                 elif mixture.variance[k] > WHOLE:  # each way whole, and more units in one than in another
-                    yield UNEVEN, weight * float(mixture.variance[k]), self._units(k, int(mixture.most[k]) - 1)
+                    yield (
+                        UNEVEN,
+                        weight * float(mixture.variance[k]),
+                        self.left.units_branch(k, int(mixture.most[k]) - 1),
+                    )
             for place, number in enumerate(self.numbers if one_job else ()):
                 part = slice(task.first, task.stop)
                 taken = float((self.taken[place, part] * mean[part]).sum())
@@ -306,6 +310,3 @@ class _Search:
                     if WHOLE < used < 1.0 - WHOLE:
                         branch: Branch = {"kind": "use", "workload": task.name, "number": number, "most": most}
                         yield order, min(used, 1.0 - used) * taken / max(float(self.taken[place].max()), 1.0), branch
-
-    def _units(self, column: int, most: int) -> Branch:
-        return {"kind": "units", "number": int(self.left.column[column]), "most": most}

@@ -78,6 +78,7 @@ class Left:
     upper: Units
     place: Units  # (columns of the whole,) which of these stands for it; -1: left out
     column: Units  # (columns,) of the whole
+    tasks: tuple[Task, ...]  # of the whole
     parts: Mapping[str, Sequence[Part]]
     unpriced: Weights  # of a unit, without what it uses of limits
     bound: int  # what the prices prove, without branches
@@ -142,9 +143,9 @@ class Left:
             It is of nothing that there is, or of jobs that several units are of.
         """
         if branch["kind"] == "units":
-            column, most = branch.get("number", -1), branch.get("most", -1)
+            column, most = self._column(branch), branch.get("most", -1)
             if not _whole(column, len(self.place)) or not _whole(most, MOST_UNITS):
-                raise CertificateError(f"there is no column {column!r} of {most!r} units")
+                raise CertificateError(f"there is no column {branch.get('number')!r} of {most!r} units")
             fewer, more, place = upper.copy(), lower.copy(), int(self.place[column])
             if place < 0:  # nothing of it is used below the value
                 return (lower, upper), (upper + 1, upper)
@@ -160,6 +161,30 @@ class Left:
         without, only = upper.copy(), upper.copy()
         without[task.first : task.stop][using], only[task.first : task.stop][~using] = 0, 0
         return (lower, without), (lower, only)
+
+    def units_branch(self, column: int, most: int) -> Branch:
+        """Plans with at most so many units of a column before those with more.
+
+        It is told as one of its workload: who checks it may have found other mixes of the jobs before it.
+
+        Parameters
+        ----------
+        column
+            Of what is left.
+        most
+            Units on the first side.
+        """
+        whole = int(self.column[column])
+        task = next(one for one in self.tasks if one.first <= whole < one.stop)
+        return {"kind": "units", "workload": task.name, "number": whole - task.first, "most": most}
+
+    def _column(self, branch: Branch) -> int:
+        """Which column of the whole a branch is of, -1 where there is none; plans of before tell it among all."""
+        number, name = branch.get("number", -1), branch.get("workload")
+        if name is None:
+            return number
+        task = next((one for one in self.tasks if one.name == name), None)
+        return task.first + number if task is not None and _whole(number, task.stop - task.first) else -1
 
     def using(self, task: Task, number: int, most: int = 0) -> NDArray[np.bool_]:
         """Columns of a task that use more than so much of a limit."""
@@ -267,6 +292,7 @@ def _as_one(
         upper=most[chosen],
         place=place,
         column=kept[chosen],
+        tasks=whole.tasks,
         parts=parts,
         unpriced=unpriced[chosen],
         bound=bound,

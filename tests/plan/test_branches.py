@@ -106,6 +106,9 @@ def any_tree(rng: np.random.Generator, question: Program, around: dict[int, int]
         named = [{"number": n, "name": question.rows[n].name, "price": p} for n, p in enumerate(prices) if p]
         return [{"kind": "prices", "rows": named}]
     branch: dict[str, Any] = {"kind": "units", "number": int(rng.integers(0, 8)), "most": int(rng.integers(0, 3))}
+    if rng.random() < 0.5:
+        task = question.tasks[int(rng.integers(0, len(question.tasks)))]
+        branch |= {"workload": task.name, "number": int(rng.integers(0, task.stop - task.first))}
     if rng.random() < 0.3:
         branch = {"kind": "use", "workload": "job", "number": int(rng.integers(0, 2))}
         branch |= {"most": int(rng.integers(0, 4))} if rng.random() < 0.7 else {}
@@ -212,6 +215,23 @@ def test_a_question_that_only_sizes_of_a_job_part_is_proven() -> None:
     assert errors(document, known) == []  # type: ignore[arg-type]
 
 
+def test_who_checks_a_tree_needs_no_mixes_that_were_found_before_it() -> None:
+    """They stand among the columns of the job, before those that a tree parts: it was refused as of no column."""
+    shapes = [shape(f"north/{n}", devices=n) for n in (1, 4, 8)] + [shape("south/two", devices=2)]
+    prices = {"north/1": 1.2, "north/4": 4.3, "north/8": 11.0, "south/two": 1.4}
+    known = catalog([device()], shapes, [offer(name, price) for name, price in prices.items()])
+    asked = scenario(
+        [job(tokens="60B", deadline="40 h", mix_within_job=True)],
+        [fleet(qpm=3000)],
+        hardware={"owned": [{"shape": "north/8", "count": 1, "price": "$1/h"}]},
+        horizon="400 h",
+    )
+    document = api.solve(asked, known).document
+    parted = [one for one in document["certificate"].get("branches", []) if one["kind"] == "units"]
+    assert {one["workload"] for one in parted} & {"f0", "fleet", "~nodes"}
+    assert errors(document, known) == []  # type: ignore[arg-type]
+
+
 LEAF = {"kind": "prices", "rows": []}
 
 
@@ -222,6 +242,8 @@ LEAF = {"kind": "prices", "rows": []}
         ([{"kind": "units", "number": 7, "most": 0}, LEAF], "leave some plans out"),
         ([{"kind": "units", "number": 8, "most": 0}, LEAF, LEAF], "no column 8"),
         ([{"kind": "units", "number": 7, "most": -1}, LEAF, LEAF], "of -1 units"),
+        ([{"kind": "units", "workload": "job", "number": 3, "most": 0}, LEAF, LEAF], "no column 3"),
+        ([{"kind": "units", "workload": "nobody", "number": 0, "most": 0}, LEAF, LEAF], "no column 0"),
         ([{"kind": "use", "workload": "a", "number": 0}, LEAF, LEAF], "no single job is called 'a'"),
         ([{"kind": "use", "workload": "job", "number": 2}, LEAF, LEAF], "no such limit"),
         ([{"kind": "use", "workload": "job", "number": 0, "most": -1}, LEAF, LEAF], "nobody uses -1"),

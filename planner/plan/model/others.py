@@ -118,11 +118,11 @@ class Branch(TypedDict):
 
     kind: Literal["units", "use", "prices"]
     number: NotRequired[Count]
-    "units: the column among all; use: the limit"
+    "units: the column among those of the workload, or among all where none is named; use: the limit"
     most: NotRequired[Count]
     "units of the column, or use of the limit (0 where left out), on the first side; the second has more"
     workload: NotRequired[str]
-    "the job that uses so much of the limit at most on the first side"
+    "whose column it is, or the job that uses so much of the limit at most on the first side"
     rows: NotRequired[list[RowPrice]]
     "prices of limits at which the plans of the side weigh most"
 
