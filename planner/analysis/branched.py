@@ -22,10 +22,10 @@ from planner.candidates.shared_nodes import NODES
 from planner.carriers import dataclass
 from planner.optimize import highs
 from planner.optimize.status import FloatArray
-from planner.plan.branches import MOST_BRANCHES, Left, Mixed, Way, left_below, no_mixes
+from planner.plan.branches import MOST_BRANCHES, Between, Left, Mixed, Way, left_below, no_mixes
 from planner.plan.certificate import TIE
 from planner.plan.cover import MOST_STEPS, UNMET
-from planner.plan.least_weights import STEPS, Least, Units, priced_weights
+from planner.plan.least_weights import STEPS, Least, priced_weights
 from planner.plan.proof import reaches
 
 if TYPE_CHECKING:
@@ -44,10 +44,9 @@ Ways = dict[tuple[tuple[int, int], ...], Cut]  # units by column, what they weig
 
 @dataclass(slots=True, kw_only=True)
 class _Side:
-    """Plans between two numbers of units of each column, and what is known of them."""
+    """Some plans, and what is known of them."""
 
-    lower: Units
-    upper: Units
+    plans: Between
     prices: list[int]  # that prove most, of the limits that are priced
     seen: tuple[Ways, ...]  # by task
     bound: int = -UNMET
@@ -162,9 +161,9 @@ class _Search:
 
     def root(self) -> _Side:
         """All plans."""
-        none = np.zeros_like(self.left.upper)
+        every = Between(np.zeros_like(self.left.upper), self.left.upper)
         seen = tuple(Ways() for _ in self.program.tasks)
-        return self._priced(_Side(lower=none, upper=self.left.upper, prices=self.start, seen=seen))
+        return self._priced(_Side(plans=every, prices=self.start, seen=seen))
 
     def part(self, root: _Side) -> None:
         """Part the side that proves least, again and again."""
@@ -176,8 +175,8 @@ class _Search:
             side.branch = self._branch(side)
             if side.branch is None:
                 return
-            for lower, upper in self.left.sides(side.branch, side.lower, side.upper):
-                one = self._priced(_Side(lower=lower, upper=upper, prices=side.prices, seen=side.seen))
+            for plans in self.left.sides(side.branch, side.plans):
+                one = self._priced(_Side(plans=plans, prices=side.prices, seen=side.seen))
                 side.sides = (*side.sides, one)
                 made += 1
                 heappush(heap, (one.bound, made, one))
@@ -233,7 +232,7 @@ class _Search:
         return side
 
     def _weighed(self, side: _Side, prices: Sequence[int], steps: int) -> tuple[int, list[Way | None]]:
-        found = self.left.weigh(self._prices(prices), side.lower, side.upper, steps, known=self.known)
+        found = self.left.weigh(self._prices(prices), side.plans, steps, known=self.known)
         self.steps += found.steps
         return found.weight, found.ways
 
@@ -247,12 +246,13 @@ class _Search:
 
     def _kept(self, side: _Side, task: Task, ways: Ways) -> Ways:
         """Ways of a task that are between the numbers of units."""
-        needed = np.flatnonzero(side.lower[task.first : task.stop]) + task.first
+        lower, upper, _ = side.plans
+        needed = np.flatnonzero(lower[task.first : task.stop]) + task.first
         kept = Ways()
         for way, cut in ways.items():
             units = dict(way)
-            enough = all(units.get(k, 0) >= side.lower[k] for k in needed.tolist())
-            if enough and all(count <= side.upper[k] for k, count in way):
+            enough = all(units.get(k, 0) >= lower[k] for k in needed.tolist())
+            if enough and all(count <= upper[k] for k, count in way):
                 kept[way] = cut
         return kept
 

@@ -9,9 +9,9 @@ with numbers of units between `lower` and `upper`, has
     sum_k c_k u_k  >=  sum over the tasks of min (w u, lower <= u <= upper)  -  sum_r l_r b_r,    w = c + sum_r l_r a_r,
 
 as in `planner.plan.certificate`, mixes of jobs that are not among the columns included (they may be on either side of
-any branch), and the least of all sides bounds all plans. The tree stands in the certificate from
-its root on, the side with fewer units (or less in use) first. Source: Land and Doig, Econometrica 28(3) (1960);
-prices at each node, Geoffrion, Math. Programming Study 2 (1974), section 4.
+any branch, but of one where the job uses what no mix of it can), and the least of all sides bounds all plans. The tree
+stands in the certificate from its root on, the side with fewer units (or less in use) first. Source: Land and Doig,
+Econometrica 28(3) (1960); prices at each node, Geoffrion, Math. Programming Study 2 (1974), section 4.
 
 Before that, columns are left out that no plan below the value can use, by what one unit of them adds to the least of
 its task, of a fleet in parts of units (fixing by reduced costs, Crowder, Johnson and Padberg, Operations Research 31(5)
@@ -52,14 +52,24 @@ MOST_USED = 2**63  # of a limit
 Weights = NDArray[Any]  # whole numbers of any size
 Way = Mapping[int, int]  # units by column
 Charges: TypeAlias = Iterable[tuple[int, int]]  # numbers of limits and their prices
-# What mixes of a job weigh at least that are not among its columns, at prices of limits and weights of the columns;
-# None of a job that is not mixed.
-Mixed: TypeAlias = Callable[[Task, Charges, Weights], int | None]
+Used: TypeAlias = frozenset[tuple[str, int]]  # jobs, and numbers of limits that their ways are known to use
+# What mixes of a job weigh at least that are not among its columns, at prices of limits and weights of the columns,
+# and use all of some limits; None of a job that is not mixed.
+Mixed: TypeAlias = Callable[[Task, Charges, Weights, Iterable[int]], int | None]
+NOTHING: Used = frozenset()
 
 
-def no_mixes(_task: Task, _charges: Charges, _weights: Weights) -> int | None:
+def no_mixes(_task: Task, _charges: Charges, _weights: Weights, _used: Iterable[int]) -> int | None:
     """Where all ways of jobs are columns."""
     return None
+
+
+class Between(NamedTuple):
+    """Plans with so many units of each column, (columns,), at least and at most, and what their jobs use."""
+
+    lower: Units
+    upper: Units
+    used: Used = NOTHING
 
 
 class Weighed(NamedTuple):
@@ -87,20 +97,19 @@ class Left:
     def weigh(
         self,
         prices: Mapping[int, int],
-        lower: Units,
-        upper: Units,
+        plans: Between,
         steps: int = MOST_STEPS,
         *,
         known: dict[object, Least] | None = None,
     ) -> Weighed:
-        """The least that any plan between two numbers of units weighs, and the ways of its tasks, where one is known.
+        """The least that any of some plans weighs, and the ways of its tasks, where one is known.
 
         Parameters
         ----------
         prices
             Of limits, by number; whole numbers >= 0.
-        lower, upper
-            (columns,) units of each column.
+        plans
+            Between two numbers of units.
         steps
             That the search for the least of a fleet may take.
         known
@@ -111,13 +120,15 @@ class Left:
         `UNMET` where there are none.
         """
         weights, total, taken, ways = self.unpriced.copy(), 0, 0, list[Way | None]()
+        lower, upper, used = plans
         for number, price in prices.items():
             row = self.program.rows[number]
             total -= price * row.bound
             np.add.at(weights, row.columns, row.coefficients.astype(object) * price)
         for number, task in enumerate(self.program.tasks):
             part = slice(task.first, task.stop)
-            mixed = self.mixed(task, prices.items(), weights[part])
+            own = [limit for name, limit in used if name == task.name]
+            mixed = self.mixed(task, prices.items(), weights[part], own)
             key = number, steps, mixed, tuple(weights[part].tolist()), lower[part].tobytes(), upper[part].tobytes()
             found = known.get(key) if known is not None else None
             if found is None:
@@ -134,7 +145,7 @@ class Left:
             ways.append(found.units)
         return Weighed(total, ways, taken)
 
-    def sides(self, branch: Branch, lower: Units, upper: Units) -> tuple[tuple[Units, Units], tuple[Units, Units]]:
+    def sides(self, branch: Branch, plans: Between) -> tuple[Between, Between]:
         """Both sides of a branch: at most so many units, or so much in use, and the others.
 
         Raises
@@ -142,15 +153,16 @@ class Left:
         CertificateError
             It is of nothing that there is, or of jobs that several units are of.
         """
+        lower, upper, used = plans
         if branch["kind"] == "units":
             column, most = self._column(branch), branch.get("most", -1)
             if not _whole(column, len(self.place)) or not _whole(most, MOST_UNITS):
                 raise CertificateError(f"there is no column {branch.get('number')!r} of {most!r} units")
             fewer, more, place = upper.copy(), lower.copy(), int(self.place[column])
             if place < 0:  # nothing of it is used below the value
-                return (lower, upper), (upper + 1, upper)
+                return plans, Between(upper + 1, upper, used)
             fewer[place], more[place] = min(int(upper[place]), most), max(int(lower[place]), most + 1)
-            return (lower, fewer), (more, upper)
+            return Between(lower, fewer, used), Between(more, upper, used)
         task = next((one for one in self.program.tasks if one.name == branch.get("workload")), None)
         number, most = branch.get("number", -1), branch.get("most", 0)
         if task is None or task.kind != "training" or task.count != 1 or not _whole(number, len(self.program.rows)):
@@ -160,7 +172,7 @@ class Left:
         using = self.using(task, number, most)
         without, only = upper.copy(), upper.copy()
         without[task.first : task.stop][using], only[task.first : task.stop][~using] = 0, 0
-        return (lower, without), (lower, only)
+        return Between(lower, without, used), Between(lower, only, used | {(task.name, number)})
 
     def units_branch(self, column: int, most: int) -> Branch:
         """Plans with at most so many units of a column before those with more.
@@ -220,7 +232,7 @@ def left_below(
     charges = list(row_prices(whole, certificate))
     least = [
         least_of_task(whole, task, weights, upper, parts[task.name],
-                      mixed=mixed(task, charges, weights[task.first : task.stop]))
+                      mixed=mixed(task, charges, weights[task.first : task.stop], ()))
         for task in whole.tasks
     ]  # fmt: skip
     if any(one.weight >= UNMET for one in least):
@@ -327,16 +339,16 @@ def bound_of_branches(whole: Program, certificate: Selection, upper: Units, valu
     left = left_below(whole, certificate, upper, value, mixed)
     if left is None:
         return UNMET
-    open_, least, known = [(np.zeros_like(left.upper), left.upper)], value * STEPS, dict[object, Least]()
+    open_, least, known = [Between(np.zeros_like(left.upper), left.upper)], value * STEPS, dict[object, Least]()
     for branch in tree:
         if not open_:
             raise CertificateError("branches go on beyond the whole of all plans")
         here = open_.pop()
         if branch["kind"] == "prices":
             prices = dict(row_prices(left.program, {"rows": branch.get("rows", []), "requests": []}))
-            least = min(least, left.weigh(prices, *here, known=known).weight)
+            least = min(least, left.weigh(prices, here, known=known).weight)
         else:
-            open_.extend(reversed(left.sides(branch, *here)))
+            open_.extend(reversed(left.sides(branch, here)))
     if open_:
         raise CertificateError("branches leave some plans out")
     return max(least, left.bound)

@@ -36,7 +36,7 @@ section 2; Fisher, Management Science 27(1) (1981), section 2; of the parts Guig
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,7 @@ from planner.candidates.mixed_search import cheapest
 from planner.candidates.program import Task, choices_of_providers, units_of
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
+from planner.candidates.shared_nodes import DEVICES_OF
 from planner.plan.branches import Charges, Mixed, bound_of_branches
 from planner.plan.cover import UNMET, Open, least_choice, open_jobs
 from planner.plan.least_weights import STEPS, least_of_task, parts_of, priced_weights, row_prices
@@ -262,7 +263,10 @@ def _worked_out(candidates: Candidates, certificate: Selection, upper: NDArray[n
     total = rest = -sum(price * program.rows[number].bound for number, price in charges)
     jobs, alone, mixed = open_jobs(program), dict[str, int](), least_mixes(candidates, certificate["criterion"])
     for task in program.tasks:
-        parts, other = parts_of(certificate["requests"], task), mixed(task, charges, weights[task.first : task.stop])
+        parts, other = (
+            parts_of(certificate["requests"], task),
+            mixed(task, charges, weights[task.first : task.stop], ()),
+        )
         if (least := least_of_task(program, task, weights, upper, parts, mixed=other).weight) >= UNMET:
             return UNMET
         total, alone[task.name] = total + least, least
@@ -303,10 +307,14 @@ def least_mixes(candidates: Candidates, criterion: str) -> Mixed:
     """
     known: dict[tuple[object, ...], int] = {}
 
-    def least(task: Task, charges: Charges, weights: NDArray[Any]) -> int | None:
+    def least(task: Task, charges: Charges, weights: NDArray[Any], used: Iterable[int]) -> int | None:
         space = candidates.spaces.get(task.name)
-        if space is None or criterion == "limits":
-            return None if space is None else 0
+        if space is None:
+            return None
+        if any(candidates.whole.rows[number].name.startswith(DEVICES_OF) for number in used):
+            return UNMET  # parts of nodes are for single ways alone
+        if criterion == "limits":
+            return 0
         rows = [(candidates.whole.rows[number], float(price)) for number, price in charges]
         prices = prices_of_mixes(candidates, task, rows, criterion, float(STEPS))
         cutoff = float(max(weights, default=UNMET))

@@ -16,7 +16,7 @@ from planner.analysis.standing import standing_of
 from planner.candidates.program import Program, Task
 from planner.catalog.model import Catalog
 from planner.optimize.solve import optimize
-from planner.plan.branches import MOST_BRANCHES, bound_of_branches, left_below
+from planner.plan.branches import MOST_BRANCHES, Between, bound_of_branches, left_below
 from planner.plan.certificate import certified_bound
 from planner.plan.cover import UNMET
 from planner.plan.document import digest_of
@@ -177,8 +177,8 @@ def test_ways_of_a_job_are_parted_by_how_much_of_a_limit_they_use() -> None:
     assert left is not None
     for more, sides in (({}, ((0, 0, 0), (1, 1, 1))), ({"most": 1}, ((1, 0, 0), (0, 1, 1)))):
         branch: Any = {"kind": "use", "workload": "job", "number": 0, **more}
-        found = left.sides(branch, np.zeros_like(left.upper), left.upper)
-        assert tuple(tuple(upper[left.place[4:7]].tolist()) for _, upper in found) == sides
+        found = left.sides(branch, Between(np.zeros_like(left.upper), left.upper))
+        assert tuple(tuple(upper[left.place[4:7]].tolist()) for _, upper, _ in found) == sides
 
 
 def test_mixes_that_are_no_columns_are_on_either_side() -> None:
@@ -230,6 +230,7 @@ def test_who_checks_a_tree_needs_no_mixes_that_were_found_before_it() -> None:
     parted = [one for one in document["certificate"].get("branches", []) if one["kind"] == "units"]
     assert {one["workload"] for one in parted} & {"f0", "fleet", "~nodes"}
     assert errors(document, known) == []  # type: ignore[arg-type]
+    assert document["certificate"]["gap"] == 0  # on a part of a node the job is no mix: 16 % were left open
 
 
 LEAF = {"kind": "prices", "rows": []}
