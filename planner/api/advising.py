@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from planner.analysis.why.in_turn import fine_periods_s
 from planner.candidates.offers import OWNED, models_sold, remembered_offers
 from planner.candidates.program import SHARE
+from planner.candidates.training_question import TrainingQuestion
 from planner.errors import InputError
 from planner.estimate.engines import ENGINES, ONE_MACHINE_ENGINES
+from planner.estimate.frameworks import planned_framework
 from planner.estimate.resolve import MOST_BATCH_TOKENS, larger_batches_tokens
 from planner.estimate.serving_formats import FORMATS
 from planner.estimate.serving_tiers import fleet_engine
+from planner.estimate.software import SOFTWARE, STAGES, programs_of
 from planner.optimize.process import worked_s
 from planner.plan.notes.workloads import held_for_errors
 from planner.plan.parts import currency_of
@@ -144,6 +147,9 @@ def _changes(session: Session, document: PlanDocument) -> Iterator[_Change]:
         if workload["kind"] == "serving" and workload["cost_microusd"] >= least:
             fleet = next(one for one in session.scenario.serving if one.name == workload["name"])
             yield from _sizes(fleet, workload, SIZED_AGAIN * session.solved_s)
+    for job in session.scenario.training:
+        if costs.get(job.name, 0) >= least:
+            yield from _other_software(session, job)
 
 
 def _of_8_bits(fleet: ServingFleet) -> str:
@@ -161,6 +167,19 @@ def _larger_batch(session: Session, job: TrainingJob) -> Iterator[_Change]:
         words = f"{job.name}: a batch of {batch_tokens / 1e6:g}M tokens, not the {MOST_BATCH_TOKENS / 1e6:g}M assumed,"
         setting = f"training.{job.name}.global_batch={batch_tokens / 1e6:g}M tokens"
         yield _Change(session.listed_s, words, setting, within=f"{job.name} batch", wanted=True)
+
+
+def _other_software(session: Session, job: TrainingJob) -> Iterator[_Change]:
+    """Programs that a job which names none is not predicted by: those may do with less, as they do it otherwise."""
+    question = session.candidates.questions[job.name]
+    given = job.framework or job.lora is not None or job.mfu or job.step_time is not None
+    if given or not isinstance(question, TrainingQuestion) or question.base_tier != "analytic":
+        return
+    usual = {planned_framework(None, "", stage).name for stage in range(len(STAGES))}
+    for name in programs_of(job, question.arch, "gpu"):
+        if not usual & {*SOFTWARE[name].predicted}:
+            words = f"{job.name}: {SOFTWARE[name].program}, named, in place of the software that is usual,"
+            yield _Change(session.listed_s, words, f"training.{job.name}.framework={name}")
 
 
 def _in_turn(session: Session, document: PlanDocument) -> Iterator[_Change]:

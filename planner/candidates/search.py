@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from planner.architecture.model import Architecture
 from planner.brief import brief, shown, some
 from planner.candidates.calendar import Calendar, Pool
+from planner.candidates.common_places import offer_ranks, ranks
 from planner.candidates.contracts import pools_of
 from planner.candidates.evaluated import Around, Evaluated, Fresh, Question, Table, evaluated, in_turn
 from planner.candidates.holding import hold_times, of_columns
@@ -493,7 +494,7 @@ def _assemble(
         devices[column], undated[column] = several.devices, several.undated
         offers[column] = " + ".join(part.site.offer.id for part in several.parts)
     starts_s = {job.name: job.start_s for job in scenario.training}
-    return Program(
+    program = Program(
         tasks=tuple(tasks),
         cost_microusd=np.array([cost for part in units for cost in part.cost_microusd], dtype=np.int64),
         finish_s=np.concatenate([part.finish_s + starts_s.get(task.name, 0.0) for task, part in zip(tasks, units)]),
@@ -508,8 +509,8 @@ def _assemble(
         plain=np.concatenate([_plain(table) for table in tables.values()]),
         undated=undated,
         bounded=np.concatenate([_bounded(table) for table in tables.values()]),
-        provider=_ranks(sites.each(lambda site: site.offer.provider)),
-        offer=_ranks(offers),
+        provider=ranks(sites.each(lambda site: site.offer.provider)),
+        offer=0 * nodes,
         rows=rows,
         max_providers=scenario.limits.max_providers,
         objective=scenario.objective,
@@ -517,6 +518,7 @@ def _assemble(
         place=_places(facts, role),
         level=_of_fleets(tables, "level"),
     )
+    return replace(program, offer=offer_ranks(program, [fact.site for fact in facts], offers))
 
 
 def _of_fleets(tables: Mapping[str, Table], name: str) -> NDArray[np.int64]:
@@ -530,7 +532,7 @@ def _places(facts: list[ColumnFacts], role: NDArray[np.int64]) -> NDArray[np.int
     if not role.any():
         return 0 * role
     names = Numbered(fact.site for fact in facts).each(lambda site: f"{site.offer.provider} {site.offer.region}")
-    return np.where(role > 0, 1 + _ranks(names), 0)
+    return np.where(role > 0, 1 + ranks(names), 0)
 
 
 def _tied(program: Program, share: float) -> Program:
@@ -584,12 +586,6 @@ def _padded(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     columns = [part if part.ndim == 2 else part[:, None] for part in parts]
     width = max((part.shape[1] for part in columns), default=1)
     return np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in columns])
-
-
-def _ranks(names: list[str]) -> NDArray[np.int64]:
-    """Rank of each name among the sorted distinct ones."""
-    rank = {name: index for index, name in enumerate(sorted(set(names)))}
-    return np.array([rank[name] for name in names], dtype=np.int64)
 
 
 def _note_pruned(program: Program, kept: NDArray[np.int64], ledgers: Mapping[str, Ledger]) -> None:

@@ -18,9 +18,10 @@ bought     fewer purchases ahead: who does not commit can still do so
 undated    prices of a known day
 =========  =======================================================================
 
-and last the names of the offers (`planner.candidates.prune.canonical_order`). Times and rates are told apart by six
-significant digits. Every weight is >= 0 and less is better: what is to be large is counted from the most that a device
-brings, which orders plans of equally many devices in the same way.
+and last, among offers that are alike in all of this, a place that does for several workloads
+(`planner.candidates.common_places`), then names (`planner.candidates.prune.canonical_order`). Times and rates are told
+apart by six significant digits. Every weight is >= 0 and less is better: what is to be large is counted from the most
+that a device brings, which orders plans of equally many devices in the same way.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from planner.checks.layout import training_layout_findings
 from planner.checks.parted import MixCheck, SwitchCheck, SwitchedPart
 from planner.checks.run import RUN_TERMS, layout_of, ratio_on, run_findings
 from planner.checks.serving import serving_findings
+from planner.checks.unasked import launch_findings, seller_findings
 from planner.estimate.bill import billed_hours
 from planner.estimate.frameworks import runs_on
 from planner.estimate.layout import Layout
@@ -80,6 +81,10 @@ class AllocationCheck:
                 yield Finding("unknown-offer", f"{asked.name}: the catalog has no offer {row['offer']!r}")
                 continue
             yield from self._offer(asked, row, facts)
+            if facts.owned is None and facts.offer.price_model != RESERVED:
+                yield from seller_findings(asked.name, facts.offer, self.scenario, self.catalog)
+                if not row.get("software"):  # checked below
+                    yield from launch_findings(asked, facts, self.arch, self.scenario, self.catalog)
             yield from row_timing_findings(asked, row, facts, self.scenario)
             if isinstance(asked, TrainingJob):
                 yield from self._training(asked, cast("TrainingAllocation", row), facts)

@@ -20,6 +20,7 @@ from planner.checks.calendar import Grid, counted, date_after, grid_of, held_by,
 from planner.checks.facts import RESERVED, OfferFacts, exact_cost, facts_of_row, jobs_of, pool_of_row
 from planner.checks.findings import TOLERANCE, Finding, cell_findings
 from planner.checks.pools import Pool, period_hours, pool_cells, rent_microusd_per_hour, shares_of, use_cells, use_of
+from planner.checks.unasked import seller_findings
 from planner.estimate.market import is_own_contract
 from planner.scenario.hardware_keys import COMMITMENT_HOURS, RESERVING
 from planner.scenario.schema import Data, Scenario, TrainingJob
@@ -198,6 +199,7 @@ def _contract(contract: Contract, offer: Offer, scenario: Scenario, catalog: Cat
         yield Finding("wrong-count", f"{where}: {contract['count']} nodes are bought")
     if offer.price_model not in (*RESERVING, ON_DEMAND) or not _allowed(offer, scenario, catalog):
         yield Finding("not-allowed", f"{where}: the scenario does not allow it")
+    yield from seller_findings(where, offer, scenario, catalog)
     first = grid.at(contract["start_hours"])
     if first is None or first != contract["first_period"] or contract["end_period"] <= first:
         yield Finding("wrong-contract", f"{where}: it does not start with the period that it names")

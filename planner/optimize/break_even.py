@@ -62,7 +62,13 @@ class BreakEven:
 
 
 def break_even(
-    program: Program, priced: Mask, best_microusd: int, *, uses: Mask | None = None, asker: Asker | None = None
+    program: Program,
+    priced: Mask,
+    best_microusd: int,
+    *,
+    uses: Mask | None = None,
+    asker: Asker | None = None,
+    known: BreakEven | None = None,
 ) -> BreakEven:
     """The break-even share of the price of some columns.
 
@@ -76,23 +82,26 @@ def break_even(
         Least cost without h, proven.
     uses
         (n,) columns of which at least one unit must be taken; default: those priced.
+    known
+        Of the same columns that must be taken, when the price of others falls: what forcing them costs at full prices
+        is the same, and not asked again.
     """
     asker = asker or Asker()
     forced, kept = forced_program(program, priced, priced if uses is None else uses)
-    mine = priced[kept]
-    full = asker.cheapest(forced)
-    if not full.has_plan:
-        return BreakEven(proven=full.status is Status.INFEASIBLE)
-    units = np.zeros(program.column_count, dtype=np.int64)
-    units[kept] = full.units
-    share, proven = _share(forced, mine, best_microusd, asker, full.units)
+    if known is not None and known.forced_microusd is not None and known.forced_units is not None:
+        units, cost, proven = known.forced_units, known.forced_microusd, known.proven
+    else:
+        full = asker.cheapest(forced)
+        if not full.has_plan:
+            return BreakEven(proven=full.status is Status.INFEASIBLE)
+        units = np.zeros(program.column_count, dtype=np.int64)
+        units[kept] = full.units
+        cost, proven = full.cost_microusd, full.status is Status.OPTIMAL
+    spend = _spend(program, priced, units)
+    share, sure = _share(forced, priced[kept], best_microusd, asker, (_spend(program, ~priced, units), spend))
     return BreakEven(
-        share=share,
-        forced_microusd=full.cost_microusd,
-        forced_units=units,
-        spend_microusd=_spend(program, priced, units),
-        proven=proven and full.status is Status.OPTIMAL,
-    )
+        share=share, forced_microusd=cost, forced_units=units, spend_microusd=spend, proven=proven and sure
+    )  # fmt: skip
 
 
 def forced_program(program: Program, priced: Mask, uses: Mask) -> tuple[Program, IntArray]:
@@ -105,9 +114,9 @@ def forced_program(program: Program, priced: Mask, uses: Mask) -> tuple[Program,
     return restrict(replace(free, rows=(*rows, row)), np.isin(np.arange(program.column_count), kept))
 
 
-def _share(forced: Program, mine: Mask, best: int, asker: Asker, units: IntArray) -> tuple[Fraction | None, bool]:
-    """The iteration of the module's proof, from a plan on; None when a(0) >= z."""
-    rest, spend = _spend(forced, ~mine, units), _spend(forced, mine, units)
+def _share(forced: Program, mine: Mask, best: int, asker: Asker, line: tuple[int, int]) -> tuple[Fraction | None, bool]:
+    """The iteration of the module's proof, from the line of a plan on: (A, B); None when a(0) >= z."""
+    rest, spend = line
     share, proven = max(Fraction(best - rest, spend), Fraction(0)) if spend else Fraction(0), True
     for _ in range(MOST_STEPS):
         answer = asker.cheapest(replace(forced, cost_microusd=costs_at(forced, mine, share)))

@@ -18,11 +18,11 @@ from planner.catalog.names import provider_matches
 from planner.estimate.market import OWN_CONTRACT
 from planner.estimate.ownership import hourly_of
 from planner.estimate.resolve import inter_node_rate
-from planner.plan.parts import NOT_NEEDED
+from planner.plan.parts import INSIDE_ONE, NOT_NEEDED
 from planner.plan.reasons import cheapest_by, left_out_by, passing_groups
 from planner.plan.rows.calendar import date_after, owned_periods, owned_window_s
 from planner.scenario.hardware_keys import COMMITMENT_HOURS
-from planner.units import format_duration, format_money
+from planner.units import counted, format_duration, format_money
 from planner.units.dimensions import MONTH_S
 
 if TYPE_CHECKING:
@@ -508,6 +508,6 @@ def network_warnings(candidates: Candidates) -> Iterator[str]:
     if shapes:
         more = f" and {len(shapes) - RIVALS} more" if len(shapes) > RIVALS else ""
         yield (
-            f"the network between machines is unknown for {', '.join(shapes[:RIVALS])}{more}, so that a job stays "
-            f"inside one; {MENDED}"
+            f"{INSIDE_ONE} {counted(len(shapes), 'shape')} whose network is unknown: hardware.assume_inter_node: "
+            f"400 Gbit/s, say, of one machine, one way, mends that ({', '.join(shapes[:RIVALS])}{more})"
         )

@@ -42,6 +42,7 @@ def report_asked(plan: PlanDocument) -> Asked:
 
 
 FEW = 4  # plans that are named one by one
+INSIDE_ONE = "a job stays inside one machine of"  # of how many shapes: of what was left out in part
 NOT_NEEDED = "the others are not needed"  # of owned machines that are idle beside those in use
 _INDEXED = re.compile(r"(training|serving)\[(\d+)\](.*)")
 

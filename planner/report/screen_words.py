@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from planner.plan.parts import NOT_NEEDED, borne_by_jobs, most_at_once, rows_of, spent_on
+from planner.plan.parts import INSIDE_ONE, NOT_NEEDED, borne_by_jobs, most_at_once, rows_of, spent_on
 from planner.plan.proof import is_proven
 from planner.plan.reasons import users_told
 from planner.report import plan_words as words
@@ -440,7 +440,6 @@ _GRAVE = (
     *("nobody promises that", "holds for the predicted cost; at", "latency targets are not checked"),
     *("no spare is counted for them", "are idle for"),
 )
-_LEAST = "the network between machines is unknown for"  # of offers that were left out in part: most plans have it
 
 
 def matters(document: PlanDocument) -> list[str]:
@@ -471,7 +470,7 @@ def matters(document: PlanDocument) -> list[str]:
     told = [text for text in found if text.startswith(names) and text not in grave]
     told.sort(key=lambda text: next((n for n, one in enumerate(paid) if text.startswith(one["name"])), len(paid)))
     rest = [text for text in found if text not in (*told, *unweighed, *grave)]
-    rest.sort(key=lambda text: text.startswith(_LEAST))
+    rest.sort(key=lambda text: text.startswith(INSIDE_ONE))
     first = [*unweighed, *_apis(document), *grave]
     return [*first, *idle, *_one_kind(document), *told, *_together(without), *rest, *spare]
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
-from planner.candidates.program import Task
+from planner.candidates.program import Program, Task
 from planner.optimize.break_even import break_even, forced_program
+from planner.optimize.limited import Asker
+from planner.optimize.solve import Solution
 from tests.optimize.instances import ints, program, row
 from tests.optimize.repair_cases import price_cases
 from tests.tiers import cases
@@ -74,6 +77,26 @@ def test_fleets_are_pruned_though_something_has_to_be_used() -> None:
     h = ints([0, 0, 1, 1]) > 0
     assert forced_program(question, h, h)[1].tolist() == [0, 2]
     assert break_even(question, h, 30).forced_microusd == 30
+
+
+def test_what_forcing_costs_is_not_asked_again_when_other_prices_fall() -> None:
+    """Of every job of a why-not its cheapest plan was solved twice: for the price, and for the MFU."""
+    tasks = [Task(name="a", kind="training", first=0, stop=2), Task(name="b", kind="training", first=2, stop=4)]
+    question = program(tasks, cost=[10, 16, 10, 12])
+    uses = ints([0, 1, 0, 0]) > 0
+    asked: list[Program] = []
+
+    class Counting(Asker):
+        def cheapest(self, program: Program, mask: Any = None) -> Solution:
+            asked.append(program)
+            return super().cheapest(program, mask)
+
+    wide = break_even(question, ints([0, 1, 0, 1]) > 0, 20, uses=uses)
+    alone = break_even(question, uses, 20, uses=uses, asker=Counting())
+    first = len(asked)
+    again = break_even(question, uses, 20, uses=uses, asker=Counting(), known=wide)
+    assert (again.share, again.forced_microusd, again.proven) == (alone.share, 26, True) == (Fraction(5, 8), 26, True)
+    assert len(asked) - first == first - 1
 
 
 def test_random_programs_enter_at_the_break_even_price_and_not_above() -> None:

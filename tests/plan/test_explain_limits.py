@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from planner import api
+from planner.analysis.why import why_not
 from planner.analysis.why.in_turn import fine_periods_s
 from planner.analysis.why.least import least_that_works
 from planner.analysis.why.repairs import settings_of
@@ -606,6 +607,29 @@ def test_a_device_that_is_not_allowed_may_be_cheaper() -> None:
     assert entry["share"] == pytest.approx(1.5, rel=1e-6)
     text = render_explanation(solved(plan, two_speeds()), "table", answers={"why_not": [entry]})
     assert "would win  at the price that it has, were it allowed" in text
+
+
+def test_what_is_left_out_is_listed_once_for_all_workloads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of 25 workloads listed all ways again, and asked for its cheapest plan on the device a third time."""
+    plan = scenario([job(name, deadline="2 h") for name in ("a", "b", "c")], hardware={"allow": ["plain"]})
+    session = api.session(plan, two_speeds())
+    listed, alone = list[Scenario](), list[str]()
+    search, on_it = sessions.Session.search, why_not._alone
+
+    def counted(self: sessions.Session, asked: Scenario, **options: Any) -> Any:
+        listed.append(asked)
+        return search(self, asked, **options)
+
+    def told(*asked: Any) -> Solution:
+        alone.append(asked[1])
+        return on_it(*asked)
+
+    monkeypatch.setattr(sessions.Session, "search", counted)
+    monkeypatch.setattr(why_not, "_alone", told)
+    found = session.why_not("fast")
+    assert [entry["state"] for entry in found] == ["dearer"] * 3
+    assert len(listed) == 1
+    assert alone == []
 
 
 def test_why_not_what_cannot_do_it() -> None:

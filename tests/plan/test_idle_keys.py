@@ -34,6 +34,8 @@ def told(settings: list[str], **parts: Any) -> list[str]:
         ("serving.f.disaggregated=true", ["serving.f.throughput=2000 tokens/s"], None),
         ("hardware.owned=[{shape: north/one, count: 1, price: $1/h, host_memory: 1 TB}]", [],
          ["training.j.model=llama-3.1-8b", "training.j.offload=optimizer"]),
+        ("hardware.spot={interruptions: 0.05 /h}", [ON_DEMAND], ["hardware.pricing=[on_demand, spot]"]),
+        ("hardware.flex={wait: 12 h}", [ON_DEMAND], ["hardware.pricing=[on_demand, flex]"]),
         ("hardware.quotas=[{price_model: spot, max_devices: 4}]", [ON_DEMAND],
          ["hardware.quotas=[{max_devices: 4}]"]),
     ],

@@ -494,10 +494,14 @@ def test_networks_of_sellers_that_are_left_out_are_no_warning() -> None:
     unknown = {"inter_node_bytes_per_s_per_device": None}
     shapes = [shape("north/one", **unknown), shape("south/one", **unknown)]
     world = catalog([device()], shapes, [offer(), offer("south/one", 1.5, region="r2")])
-    for hardware, named in (({}, "north/one, south/one"), ({"exclude": ["south"]}, "north/one,")):
+    for hardware, many, named in (
+        ({}, "2 shapes", "north/one, south/one"),
+        ({"exclude": ["south"]}, "1 shape", "north/one"),
+    ):
         asked = scenario([job(deadline="30000 s")], hardware={"allow": ["pl*"], **hardware})
-        (told,) = (one for one in api.solve(asked, world).document["warnings"] if "network between" in one)
-        assert f"unknown for {named}" in told
+        (told,) = (one for one in api.solve(asked, world).document["warnings"] if "whose network is" in one)
+        assert told.startswith(f"a job stays inside one machine of {many} whose network is unknown: hardware.assume_")
+        assert told.endswith(f"({named})")
 
 
 def test_terms_that_a_scenario_names_are_used_or_told_why_not() -> None:

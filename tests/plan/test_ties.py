@@ -129,3 +129,20 @@ def test_jobs_on_two_devices_tie_by_the_one_that_costs_most(tokens: str) -> None
     (stated,) = document["workloads"]
     assert len({row["device"] for row in stated["allocations"]}) == 2
     assert not errors(document)
+
+
+def test_workloads_of_equal_price_stand_in_one_region_where_one_sells_it_all() -> None:
+    """Each took the first region by name that sells its device: one in r0, one in r1, where r2 sells both alike."""
+    halves = worlds.device("half", peak_flop_per_s={"fp16": worlds.PEAK_FLOP_PER_S})
+    whole = worlds.device("whole", peak_flop_per_s={"fp32": worlds.PEAK_FLOP_PER_S})
+    known = worlds.catalog(
+        [halves, whole],
+        [worlds.shape("north/half", "half"), worlds.shape("north/whole", "whole")],
+        [worlds.offer(f"north/{name}", 1.0, region=region)
+         for name, others in (("half", "r0"), ("whole", "r1")) for region in (others, "r2")],
+    )  # fmt: skip
+    jobs = [worlds.job("a", precision="fp16"), worlds.job("b", precision="fp32")]
+    rows = [row for one in api.solve(worlds.scenario(jobs), known).document["workloads"] for row in one["allocations"]]
+    assert [(row["device"], row["region"]) for row in rows] == [("half", "r2"), ("whole", "r2")]
+    (alone,) = api.solve(worlds.scenario(jobs[:1]), known).document["workloads"][0]["allocations"]
+    assert alone["region"] == "r0"

@@ -117,7 +117,14 @@ class Prices:
         return bool(((self.paid == device) & (self.used == "")).any())
 
     def break_even(
-        self, device: str, best_microusd: int, asker: Asker, *, task: Task | None = None, task_alone: bool = False
+        self,
+        device: str,
+        best_microusd: int,
+        asker: Asker,
+        *,
+        task: Task | None = None,
+        task_alone: bool = False,
+        known: BreakEven | None = None,
     ) -> BreakEven:
         """Of a device anywhere in the plan, or for one workload; `task_alone`: its price falls there alone.
 
@@ -133,6 +140,8 @@ class Prices:
             A workload of `whole` that must use the device; None: any may.
         task_alone
             The device gets cheaper for that workload alone; False: everywhere.
+        known
+            Of the same task and device with `task_alone` the other way: what forcing it costs is not asked again.
         """
         mine = np.ones(len(self.used), dtype=bool)
         if task is not None:
@@ -140,7 +149,8 @@ class Prices:
             mine[task.first : task.stop] = True
         whole = replace(self.candidates.whole, objective=("cost",))
         paid = (self.paid == device) & (mine if task_alone else True)
-        return break_even(whole, paid, best_microusd, uses=(self.used == device) & mine, asker=asker)
+        uses = (self.used == device) & mine
+        return break_even(whole, paid, best_microusd, uses=uses, asker=asker, known=known)
 
     def device_hours(self, device: str, units: NDArray[np.int64]) -> float:
         """Device-hours of a device in a plan over all columns."""

@@ -28,9 +28,9 @@ from planner.carriers import dataclass
 from planner.catalog.load import device_matches, find_shape
 from planner.catalog.model import Device
 from planner.errors import InputError
-from planner.optimize.break_even import BreakEven, forced_program
+from planner.optimize.break_even import BUDGET, BreakEven, forced_program
 from planner.optimize.check import flows_of
-from planner.optimize.limited import Asker
+from planner.optimize.limited import Asker, limit_of
 from planner.optimize.solve import Solution
 from planner.optimize.status import Status
 from planner.plan.named import kept_off, owned_name
@@ -116,7 +116,24 @@ def why_not(
     """
     asker = replace(asker or Asker(), exact=True)
     tasks = [t for t in candidates.program.tasks if t.kind != "optional" and workload in (None, t.name)]
-    return [_entry(candidates, solution, device, task, search, asker) for task in tasks]
+    once = _Once(search)
+    return [_entry(candidates, solution, device, task, once, asker) for task in tasks]
+
+
+class _Once:
+    """A search that lists each scenario once: each workload asks for the same."""
+
+    def __init__(self, search: Search) -> None:
+        """Without any."""
+        self.search = search
+        self.found: dict[str, Candidates] = {}
+
+    def __call__(self, scenario: Scenario) -> Candidates:
+        """As it was listed before, or now."""
+        asked = json.dumps(scenario.resolved, sort_keys=True, default=str)
+        if asked not in self.found:
+            self.found[asked] = self.search(scenario)
+        return self.found[asked]
 
 
 def _entry(
@@ -152,7 +169,7 @@ def _entry(
         # A price that falls moves the other workloads, too, with this one on the device and without: it wins by its own
         alone = not prices.bought_apart(device.name)
         found = prices.break_even(device.name, solution.cost_microusd, asker, task=whole_task, task_alone=alone)
-        return _compared(candidates, solution, exact, entry, found, asker, device)
+        return _compared(candidates, solution, exact, entry, (found, alone), asker, device)
 
     return on_exact_rates(open_to_all, compared)[1]
 
@@ -243,16 +260,16 @@ def _compared(
     solution: Solution,
     other: Candidates,
     entry: NotCompared,
-    found: BreakEven,
+    forced: tuple[BreakEven, bool],
     asker: Asker,
     asked: Asked,
 ) -> WithinNoLimits | ComparedWith:
-    """The cheapest plan with the device beside the plan without."""
-    workload = entry["workload"]
+    """The cheapest plan with the device beside the plan without; whether its price fell for the workload alone."""
+    workload, (found, task_alone) = entry["workload"], forced
     if found.forced_microusd is None or found.forced_units is None:
         misses = _held_back(other, workload, asked, asker) if found.proven else []
         return {**entry, "state": "limits", "misses": misses, "proven": found.proven}
-    alone = _alone(other, workload, asked, asker)
+    alone = _forced_alone(other, found, workload, asked) or _alone(other, workload, asked, asker)
     if alone.status is Status.INFEASIBLE:
         entry = {**entry, "misses": [_too_few(other, workload, asked, asker)]}
     worse = not alone.has_plan or found.forced_microusd < solution.cost_microusd < alone.cost_microusd
@@ -282,7 +299,7 @@ def _compared(
         "share_exact": None if found.share is None else f"{found.share.numerator}/{found.share.denominator}",
         "price_usd_per_device_hour": price,
         "break_even_usd_per_device_hour": None if share is None or price is None else price * share,
-        "break_even_mfu": _break_even_mfu(other, solution, workload, mine, asker, asked),
+        "break_even_mfu": _break_even_mfu(other, solution, workload, mine, asker, asked, (found, task_alone)),
         "proven": found.proven and solution.status is Status.OPTIMAL,
     }
 
@@ -302,6 +319,23 @@ def _too_few(candidates: Candidates, workload: str, asked: Asked, asker: Asker) 
     small = _on_it_alone(candidates, workload, asked)[0]
     told = held_back_by(small, replace(asker, exact=False))
     return f"too few may be had for {workload} alone" + (f": {'; '.join(told)}" if told else "")
+
+
+def _forced_alone(candidates: Candidates, found: BreakEven, workload: str, asked: Asked) -> Solution | None:
+    """The plan that was forced, where it has the workload on the device alone, within every limit; None elsewhere.
+
+    None is cheaper then: whatever has it there alone was open to it. Its budget was left out, and may stand in the way.
+    """
+    whole, units = candidates.whole, found.forced_units
+    assert units is not None
+    assert found.forced_microusd is not None
+    task = next(one for one in whole.tasks if one.name == workload)
+    on_it = column_keys(candidates, asked.key)[task.first : task.stop] == asked.name
+    if (units[task.first : task.stop] > 0)[~on_it].any() or any(limit_of(row) == BUDGET for row in whole.rows):
+        return None
+    status = Status.OPTIMAL if found.proven else Status.FEASIBLE
+    flows = np.zeros(whole.capacity_micro_per_s.shape)
+    return Solution(status=status, units=units, flows=flows, cost_microusd=found.forced_microusd)
 
 
 def _alone(candidates: Candidates, workload: str, device: Asked, asker: Asker) -> Solution:
@@ -358,7 +392,13 @@ def _ratio(one: float | None, other: float | None) -> float | None:
 
 
 def _break_even_mfu(
-    candidates: Candidates, solution: Solution, workload: str, rows: Sequence[Allocation], asker: Asker, asked: Asked
+    candidates: Candidates,
+    solution: Solution,
+    workload: str,
+    rows: Sequence[Allocation],
+    asker: Asker,
+    asked: Asked,
+    forced: tuple[BreakEven, bool] | None = None,
 ) -> float | None:
     """MFU on the device from which on it would be chosen for a job; None above 100 %, and for fleets.
 
@@ -371,8 +411,11 @@ def _break_even_mfu(
     if "mfu" not in row or not row["mfu"]:
         return None
     task = next(one for one in candidates.whole.tasks if one.name == workload)
-    prices = Prices.of(candidates, asked.key)
-    found = prices.break_even(asked.name, solution.cost_microusd, asker, task=task, task_alone=True)
+    known, task_alone = forced or (None, False)
+    found = known if known is not None and task_alone else None
+    if found is None:
+        prices, best = Prices.of(candidates, asked.key), solution.cost_microusd
+        found = prices.break_even(asked.name, best, asker, task=task, task_alone=True, known=known)
     if found.share is None:
         return None
     needed = row["mfu"] / float(found.share)

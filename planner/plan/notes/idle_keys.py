@@ -46,6 +46,10 @@ def _of_hardware(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
             "hardware.beyond_horizon does nothing: hardware.pricing names nothing that is bought ahead "
             f"({', '.join(RESERVING)}), and there are no hardware.contracts"
         )
+    if "pricing" in hardware.model_fields_set:  # where it is left out, that is a warning
+        for model, stated in (("spot", hardware.spot), ("flex", hardware.flex)):
+            if stated is not None and model not in hardware.pricing and not _on_spot(model, scenario):
+                yield f"hardware.{model} does nothing: hardware.pricing names no {model}"
     if not any(job.offload for job in scenario.training):
         for index, owned in enumerate(hardware.owned):
             if owned.host_memory_bytes is not None:
@@ -54,6 +58,11 @@ def _of_hardware(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
     for index, quota in enumerate(hardware.quotas):
         if not any(quota_matches(site, quota) for site in sites):
             yield f"hardware.quotas[{index}] does nothing: it counts none of what may be rented"
+
+
+def _on_spot(model: str, scenario: Scenario) -> bool:
+    """Whether a share on spot is told of already."""
+    return model == "spot" and any(fleet.max_spot_share for fleet in scenario.serving)
 
 
 def _of_job(job: TrainingJob, pricing: tuple[str, ...]) -> Iterator[str]:
