@@ -17,6 +17,7 @@ MOST = {"layers": 10_000, "heads": 100_000, "experts": 100_000, "width": 10_000_
 
 # classes of checkpoints whose first configs bear the model_type of a kin that is built otherwise
 _MADE_BY = {"MiniMaxM2ForCausalLM": "minimax_m2"}
+THINKER = "thinker_config"  # of the part of an Omni model that writes
 TEXT_CONFIGS = ("text_config", "language_config", "llm_config")
 
 
@@ -95,6 +96,14 @@ class Config:
         self.text = text
         self.problems: list[Problem] = []
         self.inside = ""  # key of the nested text config, "" at the top
+        self.spoken: tuple[str, ...] = ()  # parts of an Omni model that make sound of what its thinker says
+        if isinstance(data.get(THINKER), dict):
+            self.spoken = tuple(
+                key
+                for key, part in data.items()
+                if isinstance(part, dict) and key.endswith("_config") and key != THINKER
+            )
+            data = data[THINKER]
         self.outer = data
         self.data = data
         for key in TEXT_CONFIGS:
@@ -261,7 +270,8 @@ class Config:
 
     def place(self, key: str) -> Place:
         """Where a key stands: the first time after the nested object opens."""
-        start = max(self.text.find(f'"{self.inside}"'), 0) if self.inside else 0
+        outside = max(self.text.find(f'"{THINKER}"'), 0) if self.spoken else 0
+        start = max(self.text.find(f'"{self.inside}"', outside), 0) if self.inside else outside
         found = re.compile(rf'"{re.escape(key)}"\s*:').search(self.text, start) if key else None
         if not found:
             return Place(file=self.file)

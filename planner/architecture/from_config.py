@@ -12,7 +12,7 @@ from planner.architecture.config import Config
 from planner.architecture.encoders import is_encoder
 from planner.architecture.families import FAMILIES, Family, Feed
 from planner.architecture.further_families import FURTHER, LATER
-from planner.architecture.model import Architecture, LayerGroup
+from planner.architecture.model import SCAN, Architecture, LayerGroup
 from planner.architecture.newest_families import NEWEST
 from planner.carriers import dataclass
 from planner.equations import kinds_of_attention as lin
@@ -29,6 +29,7 @@ _SHAPE_4096 = (("vocab_size", 32000), ("hidden_size", 4096), ("num_hidden_layers
 _INSIDE: Mapping[str, tuple[tuple[str, int], ...]] = MappingProxyType(
     {
         "llama": (*_SHAPE_4096, ("intermediate_size", 11008)),
+        "qwen2": (("vocab_size", 151936), *_SHAPE_4096[1:], ("intermediate_size", 22016), ("num_key_value_heads", 32)),
         "mistral": (*_SHAPE_4096, ("intermediate_size", 14336), ("num_key_value_heads", 8)),
     }
 )
@@ -224,6 +225,52 @@ def _state_space(config: Config, family: Family, hidden: int) -> _Attention:
     )
 
 
+def _scan(config: Config, family: Family, hidden: int) -> _Attention:
+    """Mamba-1: every channel is a head of one value, and all share what writes into their states and reads of them."""
+    wide = hidden * config.count("scan_expand", most="width", default=2)
+    channels = config.count("scan_width", most="width", default=wide)
+    state = config.count("state_size", most="width", default=16)
+    kernel = config.count("conv_kernel", most="tokens", default=4)
+    rank = config.count("time_step_rank", most="width", default=-(-hidden // 16))
+    biases = (config.flag("use_conv_bias", True), config.flag("use_bias", False))
+    shape = (hidden, channels, state, rank)
+    norms = rank + 2 * state if config.flag("scan_norms", False) else 0
+    return _Attention(
+        kind="linear",
+        query_heads=channels,
+        kv_heads=1,
+        head_size=state,
+        value_head_size=1,
+        output_gate=True,
+        kernel_tokens=kernel,
+        chunk_tokens=SCAN,
+        weights=int(lin.selective_scan_matrix_parameters(*shape)),
+        parameters=int(lin.selective_scan_parameters(*shape, kernel, *map(int, biases))) + norms,
+    )
+
+
+def _recurrence(config: Config, family: Family, hidden: int) -> _Attention:
+    """RecurrentGemma: a decayed value of each channel, whose gates are matrices as narrow as a head."""
+    heads = config.count(*HEAD_KEYS, most="heads")
+    width = config.count("lru_width", most="width", default=hidden)
+    kernel = config.count("conv1d_width", most="tokens", default=4)
+    if width % heads:
+        config.conflict("heads-not-divisible", f"'lru_width' {width} is not a multiple of {heads} heads", "lru_width")
+    weights = 3 * hidden * width + 2 * width * (width // heads)
+    return _Attention(
+        kind="linear",
+        query_heads=width,
+        kv_heads=1,
+        head_size=1,
+        value_head_size=1,
+        output_gate=True,
+        kernel_tokens=kernel,
+        chunk_tokens=SCAN,
+        weights=weights,
+        parameters=weights + (6 + kernel) * width + hidden,
+    )
+
+
 def _linear_attention(config: Config, family: Family, hidden: int) -> _Attention:
     """Gated delta rule; defaults are those of the config classes of Qwen3-Next and Qwen3.5."""
     key_heads = config.count("linear_num_key_heads", most="heads", default=16)
@@ -319,6 +366,8 @@ _OTHER: Mapping[str, Callable[[Config, Family, int], _Attention]] = MappingProxy
     {
         "delta": _linear_attention,
         "state-space": _state_space,
+        "scan": _scan,
+        "recurrence": _recurrence,
         "global": _global_attention,
         "kda": _kimi_delta,
         "lightning": _lightning,

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, Config, parse_json
+from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, THINKER, Config, parse_json
 from planner.architecture.from_config import build
 from planner.architecture.model import Architecture, size_only
 from planner.carriers import dataclass
@@ -413,5 +413,7 @@ def config_card(path: str) -> ModelCard:
 
 def _text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """The config of the language model, that of a multimodal one over what stands around it."""
+    thinker = config.get(THINKER)
+    config = {**config, **thinker} if isinstance(thinker, Mapping) else config
     inside = next((config[key] for key in TEXT_CONFIGS if isinstance(config.get(key), Mapping)), None)
     return {**config, **inside} if inside is not None else config

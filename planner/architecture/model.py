@@ -10,10 +10,13 @@ from planner.equations import flops
 from planner.equations.kinds_of_attention import (
     convolution_state_bytes,
     linear_attention_forward_flop_per_token,
+    selective_scan_forward_flop_per_token,
     state_space_forward_flop_per_token,
 )
 from planner.equations.kv_cache import constant_state_bytes
 from planner.equations.registry import FloatOrArray, as_float
+
+SCAN = 1  # tokens that a scan works on at once: Mamba-1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +31,8 @@ class LayerGroup:
     value_head_size: int  # MLA, linear: value size; else head_size
     output_gate: bool = False  # attention's output is multiplied with as many projected values
     kernel_tokens: int = 0  # linear: tokens under the short convolution
-    chunk_tokens: int = 0  # Mamba-2: tokens that its kernels work on at once; linear with 0 is the gated delta rule
+    # Mamba-2: tokens that its kernels work on at once, 1 of a scan (Mamba-1); linear with 0 is the gated delta rule
+    chunk_tokens: int = 0
     values_of_keys: bool = False  # gqa: values are made of the projected keys, and cached as well
     kv_rank: int = 0  # MLA latent
     query_rank: int = 0  # MLA query latent, 0 = none
@@ -165,7 +169,8 @@ def state_bytes(group: LayerGroup) -> float:
     """What one layer with linear attention keeps of a sequence of any length, fp32 state; 0 of other layers.  [B]"""
     if group.attention != "linear":
         return 0.0
-    channels = 2 * group.kv_heads * group.head_size + group.query_heads * group.value_head_size
+    values = group.query_heads * group.value_head_size
+    channels = values if group.chunk_tokens == SCAN else values + 2 * group.kv_heads * group.head_size
     state = constant_state_bytes(1, group.query_heads, group.head_size, group.value_head_size)
     return float(state) + float(convolution_state_bytes(1, channels, group.kernel_tokens))
 
@@ -185,6 +190,8 @@ def linear_context_tokens(group: LayerGroup) -> float:
 def _state_forward_flop_per_token(group: LayerGroup) -> float:
     """Forward FLOPs of one layer's state per token, by the rule that the state follows.  [FLOP/token]"""
     heads, sizes = group.query_heads, (group.head_size, group.value_head_size)
+    if group.chunk_tokens == SCAN:
+        return float(selective_scan_forward_flop_per_token(heads * group.value_head_size, group.head_size))
     if group.chunk_tokens:
         return float(state_space_forward_flop_per_token(group.kv_heads, heads, *sizes, group.chunk_tokens))
     return float(linear_attention_forward_flop_per_token(heads, *sizes))

@@ -24,8 +24,10 @@ from planner.architecture.families import (
     deepseek_feeds,
     dense,
     every_layer_routes,
+    every_other,
     experts_per_token,
     gemma3_window,
+    no_feeds,
     no_other,
     qwen_linear,
 )
@@ -321,6 +323,83 @@ def _falcon_h1_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ..
     return tuple(Feed(width=width if index % 2 else 0) for index in range(layers))
 
 
+def _mamba(config: Config, family: Family) -> Family:
+    """Mamba-1: as wide inside as the file says, or so many times its hidden size; a rank may be "auto"."""
+    rank = config.data.get("time_step_rank")
+    config.data = {**config.data, "time_step_rank": None if rank == "auto" else rank}
+    put(config, scan_width=config.data.get("intermediate_size"), scan_expand=config.data.get("expand"))
+    return family
+
+
+def _jamba(config: Config, family: Family) -> Family:
+    """Jamba: Mamba-1 with norms of its steps, B and C, under names of its own."""
+    data, rank = config.data, config.data.get("mamba_dt_rank")
+    put(config, scan_expand=data.get("mamba_expand"), state_size=data.get("mamba_d_state"),
+        conv_kernel=data.get("mamba_d_conv"), time_step_rank=None if rank == "auto" else rank,
+        use_conv_bias=data.get("mamba_conv_bias"), use_bias=data.get("mamba_proj_bias"), scan_norms=True,
+        num_key_value_heads=data.get("num_attention_heads"))  # fmt: skip
+    return family
+
+
+def _griffin(config: Config, family: Family) -> Family:
+    """RecurrentGemma: an MLP of half the width that the file tells; keys and values of the queries have no bias."""
+    width = config.count("intermediate_size", most="width")
+    config.data = {**config.data, "intermediate_size": max(width // 2, 1)}
+    return replace(family, qkv_bias=config.flag("attention_bias", False))
+
+
+def _griffin_kinds(config: Config, layers: int) -> tuple[str, ...]:
+    kinds = config.data.get("block_types", ["recurrent", "recurrent", "attention"])
+    if not isinstance(kinds, list) or not kinds or not set(map(str, kinds)) <= {"recurrent", "attention"}:
+        config.fail("unknown-layer-kind", "'block_types' must be a list of recurrent and attention", "block_types")
+        return ("recurrent",) * layers
+    return tuple(kinds[index % len(kinds)] for index in range(layers))
+
+
+def _griffin_others(config: Config, layers: int) -> tuple[bool, ...]:
+    return tuple(kind == "recurrent" for kind in _griffin_kinds(config, layers))
+
+
+def _griffin_window(config: Config, layers: int) -> tuple[int, ...]:
+    size = config.count("attention_window_size", most="tokens", default=2048)
+    return tuple(size if kind == "attention" else 0 for kind in _griffin_kinds(config, layers))
+
+
+def _period(config: Config, part: str, layers: int, every: int, first: int) -> tuple[bool, ...]:
+    """Layers of one kind: one in so many, from an offset on."""
+    period = config.count(f"{part}_layer_period", most="layers", default=every)
+    offset = config.count(f"{part}_layer_offset", most="layers", default=first, least=0)
+    if offset >= period:
+        config.conflict("out-of-range", f"'{part}_layer_offset' {offset} is not below its period of {period}",
+                        f"{part}_layer_offset")  # fmt: skip
+    return tuple(index % period == offset for index in range(layers))
+
+
+def _jamba_others(config: Config, layers: int) -> tuple[bool, ...]:
+    return tuple(not full for full in _period(config, "attn", layers, 8, 4))
+
+
+def _jamba_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
+    """Jamba: experts in every other layer, as wide as the MLP of the others.
+
+    Parameters
+    ----------
+    config
+        Of the model; what is wrong in it is noted there.
+    layers
+        How many there are.  [count]
+    hidden
+        Of the model; not looked at.
+    """
+    width = config.count("intermediate_size", most="width")
+    experts = config.count("num_experts", "num_local_experts", most="experts", default=16)
+    if experts == 1:
+        return (Feed(width=width),) * layers
+    put(config, num_experts_per_tok=2)
+    routed = Feed(experts=experts, experts_per_token=experts_per_token(config, experts), expert_width=width)
+    return tuple(routed if routes else Feed(width=width) for routes in _period(config, "expert", layers, 2, 1))
+
+
 _LLAMA, _QWEN3, _DEEPSEEK, _GLM4 = (FAMILIES[name] for name in ("llama", "qwen3_moe", "deepseek_v3", "glm4_moe"))
 _STATES = LATER["granitemoehybrid"]
 _LIKE_K_EXAONE = Family(title="K-EXAONE", head_norm="head", window=gemma3_window, feeds=deepseek_feeds,
@@ -330,6 +409,7 @@ _MINIMAX = Family(title="MiniMax-01 and M1", other="lightning", others=_told(LIN
 _LFM2 = Family(title="LFM2", head_norm="head", other="convolution", others=_told("conv"), variant=_lfm2)
 _STEP = Family(title="Step 3.5", head_norm="head", other="sliding", others=_swa_others, window=gemma3_window,
                feeds=_step_feeds, variant=_step)  # fmt: skip
+_MAMBA = Family(title="Mamba", other="scan", others=every_other, feeds=no_feeds, tied=True, variant=_mamba)
 _CHATGLM = Family(title="ChatGLM and GLM-4", variant=_chatglm)
 
 NEWEST: Mapping[str, Family] = MappingProxyType(
@@ -345,6 +425,7 @@ NEWEST: Mapping[str, Family] = MappingProxyType(
         "exaone_moe": _LIKE_K_EXAONE,
         "falcon_h1": replace(_STATES, title="Falcon-H1", depth=_falcon_h1_depth, others=_every_second,
                              feeds=_falcon_h1_feeds),
+        "falcon_mamba": replace(_MAMBA, title="Falcon Mamba"),
         "flex_olmo": replace(FURTHER["olmoe"], title="FlexOlmo"),
         "glm": replace(FURTHER["glm4v_text"], title="GLM-4", norms=2),
         "gpt-sw3": replace(FAMILIES["gpt2"], title="GPT-SW3"),
@@ -358,6 +439,7 @@ NEWEST: Mapping[str, Family] = MappingProxyType(
         "internlm": replace(LATER["internlm3"], title="InternLM"),
         "iquestcoder": replace(_LLAMA, title="IQuest-Coder"),
         "jais2": replace(_LLAMA, title="Jais 2", gated=False, layer_norm=True, qkv_bias=True, mlp_bias=True),
+        "jamba": Family(title="Jamba", other="scan", others=_jamba_others, feeds=_jamba_feeds, variant=_jamba),
         "kimi_linear": replace(_DEEPSEEK, title="Kimi Linear", other="kda", others=_told(LINEAR),
                                variant=_kimi_linear),
         "lfm2": _LFM2,
@@ -365,6 +447,7 @@ NEWEST: Mapping[str, Family] = MappingProxyType(
                             variant=_named(_lfm2, **_EXPERTS)),
         "longcat_flash": replace(_DEEPSEEK, title="LongCat-Flash", depth=_longcat_depth, feeds=_longcat_feeds,
                                  variant=_longcat),
+        "mamba": _MAMBA,
         "mimo_v2_flash": Family(title="MiMo-V2-Flash", values_apart=True, other="sliding", others=_swa_others,
                                 window=gemma3_window, feeds=deepseek_feeds, variant=_mimo_v2),
         "minicpm": replace(_LLAMA, title="MiniCPM", tied=True, feeds=_minicpm_feeds),
@@ -381,6 +464,9 @@ NEWEST: Mapping[str, Family] = MappingProxyType(
         "phi4mm": replace(FAMILIES["phi3"], title="Phi-4 Multimodal"),
         "qwen2_5_omni_text": FAMILIES["qwen2"],
         "qwen3_omni_moe_text": _QWEN3,
+        "recurrent_gemma": Family(title="RecurrentGemma", tied=True, output_bias=True, mlp_bias=True,
+                                  other="recurrence", others=_griffin_others, window=_griffin_window,
+                                  variant=_griffin),
         "sarvam_mla": replace(_DEEPSEEK, title="Sarvam"),
         "sarvam_moe": replace(_GLM4, title="Sarvam", variant=_named(_GLM4.variant, **_EXPERTS)),
         "solar_open": replace(_GLM4, title="Solar Open"),

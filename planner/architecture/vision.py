@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from planner.architecture.audio import is_heard, sound_parts
 from planner.architecture.config import TEXT_CONFIGS, Config
 from planner.architecture.encoders import equal_layers, matrix, norm, size_of_heads
 from planner.equations import parameters as par
@@ -32,10 +33,9 @@ def vision_parts(outer: Config) -> dict[str, int]:
     """
     data = outer.outer
     family = str(data.get("model_type") or "")
-    found = next((key for key in _VISION_KEYS if isinstance(data.get(key), Mapping)), "")
-    found = "" if family in _IN_CODE else found
+    found = [key for key in _VISION_KEYS if isinstance(data.get(key), Mapping) and family not in _IN_CODE]
     apart = next((key for key, part in data.items() if isinstance(part, Mapping) and _OWN_SIZES & part.keys()
-                  and key not in (found, *TEXT_CONFIGS, *_VISION_KEYS)), "")  # fmt: skip
+                  and key not in (*TEXT_CONFIGS, *_VISION_KEYS)), "")  # fmt: skip
     if apart:
         outer.fail("unknown-architecture", f"its part '{apart}' is not counted", apart, _TEXT_ALONE)
         outer.check()
@@ -44,18 +44,28 @@ def vision_parts(outer: Config) -> dict[str, int]:
             outer.fail("unknown-architecture", "its encoder of pictures has no shape in this file", "", _TEXT_ALONE)
             outer.check()
         return {}
-    config = Config(data[found] if found else data, outer.file, outer.text)
-    config.inside, config.problems, config.outer = found, outer.problems, data
-    if family not in _VISION:
-        known = ", ".join(sorted(_VISION))
-        what = "sound" if found == "audio_config" else "pictures"
-        message = f"the encoder of {what} of '{family[:60]}' is not counted"
-        outer.fail("unknown-architecture", message, found, f"{_TEXT_ALONE}; counted: those of {known}")
-        outer.check()
-    text_width = outer.count("hidden_size", most="width")
-    parts = _VISION[family](config, text_width)
+    parts: dict[str, int] = {}
+    for key in found or [""]:
+        parts |= _parts_of(outer, family, key)
     outer.check()
     return parts
+
+
+def _parts_of(outer: Config, family: str, key: str) -> dict[str, int]:
+    """What one part of the config tells of, or of what has none the code."""
+    heard = key == "audio_config"
+    if not (is_heard(family) if heard else family in _VISION):
+        known = ", ".join(sorted(_VISION))
+        message = f"the encoder of {'sound' if heard else 'pictures'} of '{family[:60]}' is not counted"
+        outer.fail("unknown-architecture", message, key, f"{_TEXT_ALONE}; counted: those of {known}")
+        outer.check()
+    data = outer.outer
+    config = Config(data[key] if key else data, outer.file, outer.text)
+    config.inside, config.problems, config.outer = key, outer.problems, data
+    text_width = outer.count("hidden_size", most="width")
+    if heard:
+        return sound_parts(family, config, data, text_width) or {}
+    return _VISION[family](config, text_width)
 
 
 def _gemma3_vision(config: Config, text_width: int) -> dict[str, int]:
@@ -421,10 +431,12 @@ _VISION: Mapping[str, Callable[[Config, int], dict[str, int]]] = MappingProxyTyp
         "mllama": _mllama_vision,
         "molmo": _molmo_vision,
         "paligemma": _paligemma_vision,
+        "qwen2_5_omni_thinker": _qwen25_vision,
         "qwen2_5_vl": _qwen25_vision,
         "qwen2_vl": _qwen2_vision,
         "qwen3_5": _qwen3_vision,
         "qwen3_5_moe": _qwen3_vision,
+        "qwen3_omni_moe_thinker": _qwen3_vision,
         "qwen3_vl": _qwen3_vision,
         "qwen3_vl_moe": _qwen3_vision,
         "smolvlm": _idefics3_vision,

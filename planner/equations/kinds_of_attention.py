@@ -438,3 +438,122 @@ def index_cache_bytes_per_token(layers: FloatOrArray, index_size: FloatOrArray) 
     """
     size = as_float(index_size)
     return as_float(layers) * (size + 4.0 * (size > 0))
+
+
+@equation("EQ-PAR-16")
+def selective_scan_matrix_parameters(
+    hidden_size: FloatOrArray, channels: FloatOrArray, state_size: FloatOrArray, step_rank: FloatOrArray
+) -> FloatOrArray:
+    """Weights of the projections of one Mamba-1 layer.
+
+    Parameters
+    ----------
+    hidden_size
+        Width of the residual stream h.  [values]
+    channels
+        Channels i of the inner stream, each with a state of its own.  [count]
+    state_size, step_rank
+        Values n of a channel's state, and the narrow width r that the steps of all channels are made of.  [values]
+
+    Returns
+    -------
+    Weights that a token is multiplied with.  [count]
+
+    Notes
+    -----
+    Eq. (1):  A = 2 h i + i (r + 2 n) + r i + i h
+    for the channels and their gate, the step with B and C, the step of each channel, and the output.
+
+    References
+    ----------
+    [1] A. Gu and T. Dao, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces," arXiv 2312.00752, 2023,
+        sec. 3.4 and 3.6.
+    [2] transformers 5.24.0, models/mamba/modeling_mamba.py, MambaMixer.
+
+    Examples
+    --------
+    >>> float(selective_scan_matrix_parameters(2560, 5120, 16, 160))
+    41123840.0
+    """
+    inner, rank = as_float(channels), as_float(step_rank)
+    return 3 * as_float(hidden_size) * inner + 2 * inner * (rank + as_float(state_size))
+
+
+@equation("EQ-PAR-17")
+def selective_scan_parameters(
+    hidden_size: FloatOrArray,
+    channels: FloatOrArray,
+    state_size: FloatOrArray,
+    step_rank: FloatOrArray,
+    kernel_tokens: FloatOrArray = 4,
+    convolution_bias: FloatOrArray = 1,
+    projection_bias: FloatOrArray = 0,
+) -> FloatOrArray:
+    """Parameters of one Mamba-1 layer, its norms left out.
+
+    Parameters
+    ----------
+    hidden_size
+        Width of the residual stream h.  [values]
+    channels
+        Channels i of the inner stream, each with a state of its own.  [count]
+    state_size, step_rank
+        Values n of a channel's state, and the narrow width r that the steps of all channels are made of.  [values]
+    kernel_tokens
+        Tokens c under the convolution.  [tokens]
+    convolution_bias, projection_bias
+        1 where the convolution, or the first and the last projection, have biases.  [1]
+
+    Returns
+    -------
+    Projections, convolution, decays, what goes past the state, and biases.  [count]
+
+    Notes
+    -----
+    Eq. (1):  P = A + i (c + n + 2) + b_c i + b_p (2 i + h)  with A of EQ-PAR-16: decays of i n, one value a channel
+    past the state, one bias of its step.
+
+    References
+    ----------
+    [1] transformers 5.24.0, models/mamba/modeling_mamba.py, MambaMixer.
+
+    Examples
+    --------
+    >>> float(selective_scan_parameters(2560, 5120, 16, 160, 4))
+    41241600.0
+    """
+    inner = as_float(channels)
+    weights = selective_scan_matrix_parameters(hidden_size, inner, state_size, step_rank)
+    kept = inner * (as_float(kernel_tokens) + as_float(state_size) + 2 + as_float(convolution_bias))
+    return weights + kept + as_float(projection_bias) * (2 * inner + as_float(hidden_size))
+
+
+@equation("EQ-FLOP-18")
+def selective_scan_forward_flop_per_token(channels: FloatOrArray, state_size: FloatOrArray) -> FloatOrArray:
+    """Forward FLOPs of one Mamba-1 layer's state per token: the same for every length of the sequence.
+
+    Parameters
+    ----------
+    channels
+        Channels i, each with a state of its own.  [count]
+    state_size
+        Values n of it.  [values]
+
+    Returns
+    -------
+    FLOPs without the projections.  [FLOP/token]
+
+    Notes
+    -----
+    Eq. (1):  F = 9 i n: its author's count of the scan.
+
+    References
+    ----------
+    [1] A. Gu in state-spaces/mamba, issue 110, 2024-02 ("9LN" for each channel).
+
+    Examples
+    --------
+    >>> float(selective_scan_forward_flop_per_token(5120, 16))
+    737280.0
+    """
+    return 9 * as_float(channels) * as_float(state_size)

@@ -424,13 +424,13 @@ def crowd_stiffness(elasticity: FloatOrArray, response_s: FloatOrArray, think_s:
 
 
 @equation("EQ-CLO-8")
-def relieved_share(line_s: FloatOrArray, load: FloatOrArray, outside_s: FloatOrArray) -> FloatOrArray:
+def relieved_share(crowd_s: FloatOrArray, load: FloatOrArray, outside_s: FloatOrArray) -> FloatOrArray:
     """What is left of a wait in line when those who stand in it are missing among those who come.
 
     Parameters
     ----------
-    line_s
-        Mean work W0 that waits where the line keeps nobody from coming.  [s]
+    crowd_s
+        Work of the users who stand in a line, as it goes with the work that waits: c of EQ-CLO-9.  [s]
     load
         Share rho of the time that the server works, below 1.
     outside_s
@@ -438,15 +438,15 @@ def relieved_share(line_s: FloatOrArray, load: FloatOrArray, outside_s: FloatOrA
 
     Returns
     -------
-    Wait over W0, at most 1.  [1]
+    Wait over W0, that of a line that keeps nobody from coming; at most 1.  [1]
 
     Notes
     -----
-    Eq. (1):  f = (sqrt(1 + 4 a) - 1) / (2 a),  a = W0 / ((1 - rho) T)
+    Eq. (1):  f = (sqrt(1 + 4 a) - 1) / (2 a),  a = c / ((1 - rho) T)
 
-    With work V waiting, V / P users stand in line instead of being among the x T outside, so that work comes at
-    rho - (V - W) / T. The mean square of V is steady: E[V (1 - rho(V))] = (1 - rho) W0; for V spread like an
-    exponential that is W + W^2 / ((1 - rho) T) = W0. The line is then a normal cut at 0, whose percentiles lie about
+    With n users in line instead of among the x T outside, work comes at rho - P (n - E[n]) / T. The mean square of the
+    work V that waits is steady: E[V (1 - rho(n))] = (1 - rho) W0, so that W + P Cov(V, n) / ((1 - rho) T) = W0,
+    and the covariance is taken to shrink as W^2. The line is then a normal cut at 0, whose percentiles lie about
     sqrt(f) as far above its mean, in means, as those of an exponential.
 
     References
@@ -459,5 +459,55 @@ def relieved_share(line_s: FloatOrArray, load: FloatOrArray, outside_s: FloatOrA
     >>> float(relieved_share(1.0, 0.5, 1.0)), round(float(relieved_share(1.0, 0.5, 1e9)), 6)
     (0.5, 1.0)
     """
-    pull = as_float(line_s) / (np.maximum(1 - as_float(load), 1e-12) * as_float(outside_s))
+    pull = as_float(crowd_s) / (np.maximum(1 - as_float(load), 1e-12) * as_float(outside_s))
     return np.asarray(2 / (1 + np.sqrt(1 + 4 * np.maximum(pull, 0.0))))
+
+
+@equation("EQ-CLO-9")
+def crowd_in_line_s(
+    arrivals_per_s: FloatOrArray, mean_s: FloatOrArray, second_moment: FloatOrArray, third_moment: FloatOrArray
+) -> FloatOrArray:
+    """How the number of those who stand in a line goes with the work that waits there.
+
+    Parameters
+    ----------
+    arrivals_per_s
+        Poisson arrivals x.  [1/s]
+    mean_s, second_moment, third_moment
+        Moments P, P2 and P3 of what each asks of the server, x P below 1.  [s], [s^2], [s^3]
+
+    Returns
+    -------
+    c = P Cov(V, n) / W: V the work that waits, n those in line and at the server, W the mean wait.  [s]
+
+    Notes
+    -----
+    V is what is left of the work under way, R, and the work of the n_q who wait, which is independent of n_q.
+    Eq. (1):  E[V n] = E[R n_q] + P E[n_q^2] + W,  since V > 0 only where one is at the server
+    Eq. (2):  E[V^2] = x P3 / 3 + 2 P E[R n_q] + (P2 - P^2) E[n_q] + P^2 E[n_q^2]
+    Eq. (3):  W = x P2 / (2 (1 - rho)),  E[V^2] = 2 W^2 + x P3 / (3 (1 - rho))  (Takacs)
+    Eq. (4):  E[n_q] = x W,  E[n_q^2] = x W + x^2 E[V^2]: the n_q of one who leaves the line came while it waited
+    Exact; of an exponential server c = W / rho = P / (1 - rho); with few arrivals c goes to P. Without work 0.
+
+    References
+    ----------
+    [1] L. Takacs, "Introduction to the Theory of Queues," 1962, ch. 1 (moments of the wait).
+    [2] J. Keilson and L. D. Servi, "A Distributional Form of Little's Law," Operations Research Letters 7(5), 1988
+        (Eq. 4).
+
+    Examples
+    --------
+    >>> round(float(crowd_in_line_s(0.5, 1.0, 2.0, 6.0)), 12), float(crowd_in_line_s(0.0, 1.0, 1.0, 1.0))
+    (2.0, 1.0)
+    """
+    rate, square, mean = as_float(arrivals_per_s), as_float(second_moment), as_float(mean_s)
+    asked = mean > 0  # else nobody stands in line
+    mean, square = np.where(asked, mean, 1.0), np.where(asked, square, 1.0)
+    free = np.maximum(1 - rate * mean, 1e-12)
+    wait = square / (2 * free)  # each moment over the rate: none of them divides by it
+    wait_square = 2 * rate * wait**2 + as_float(third_moment) / (3 * free)
+    line, line_square = rate * wait, rate * wait + rate**2 * wait_square
+    spread = (square - mean**2) * line + mean**2 * line_square
+    under_way = (wait_square - as_float(third_moment) / 3 - spread) / (2 * mean)
+    together = under_way + mean * line_square + wait - wait * (rate * line + rate * mean)
+    return np.asarray(np.where(asked, mean * together / wait, 0.0))

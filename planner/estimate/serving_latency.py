@@ -24,6 +24,7 @@ from planner.equations.queueing import (
 )
 from planner.equations.registry import as_float
 from planner.equations.serving_load import (
+    crowd_in_line_s,
     crowd_stiffness,
     interactive_requests_per_s,
     relieved_share,
@@ -133,6 +134,18 @@ class Demand:
         first, second, spread = self.linear_s * self.new, self.square_s * self.new**2, self.input_spread
         cube = spread * spread * spread
         return first * first * spread + 2 * first * second * cube + second * second * cube * cube
+
+    @cached_property
+    def prefill_third_moment(self) -> Values:
+        """Mean cube of it, for the same lengths."""
+        first, second, spread = self.linear_s * self.new, self.square_s * self.new**2, self.input_spread
+        cube = spread * spread * spread
+        return np.asarray(
+            cube * first**3
+            + 3 * cube**2 * first**2 * second
+            + 3 * spread * cube**3 * first * second**2
+            + cube**5 * second**3
+        )
 
     @cached_property
     def work_dispersion(self) -> Values:
@@ -263,9 +276,10 @@ class Point:
         demand = self.demand
         if not demand.closed:
             return as_float(1.0)
-        line = self.rate * demand.work_dispersion / (2 * (1 - self.share))
+        moments = demand.prefill_s, demand.prefill_second_moment, demand.prefill_third_moment
+        crowd = crowd_in_line_s(self.rate, *moments)
         outside = demand.think_s + demand.request_s + demand.later * self.token_s / (1 - self.share)
-        return np.asarray(relieved_share(line, self.share, outside))
+        return np.asarray(relieved_share(crowd, self.share, outside))
 
     @cached_property
     def step_s(self) -> Values:

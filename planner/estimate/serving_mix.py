@@ -91,6 +91,11 @@ class MixedDemand(Demand):
         return self.mean(self.classes.prefill_second_moment)
 
     @cached_property
+    def prefill_third_moment(self) -> Values:
+        """Mean cube of it."""
+        return self.mean(self.classes.prefill_third_moment)
+
+    @cached_property
     def unshared(self) -> Values:
         """Share of prompts too long to share a step with another."""
         return self.mean(self.classes.unshared)

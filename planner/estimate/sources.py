@@ -138,6 +138,7 @@ USERS: Mapping[str, str] = {
     "rate": _id(serving_load.interactive_requests_per_s),
     "crowd": _id(serving_load.crowd_stiffness),
     "line": _id(serving_load.relieved_share),
+    "in line": _id(serving_load.crowd_in_line_s),
 }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from planner.reading.jsonlines import flat, record_in
+from planner.reading.jsonlines import flat, generated, record_in
 from planner.reading.source import Source
 
 _LONGEST_CELL = 131_072
@@ -117,7 +117,7 @@ def cell_getter(names: Sequence[str], column: str) -> Callable[[Any], Any]:
 
 def below(record: Any, column: str) -> Any:
     """A value by the names of the records that hold it, one after the other; names may have dots themselves."""
-    record = record_in(record)
+    record = generated(record) if isinstance(record, list) else record_in(record)
     if not isinstance(record, dict):
         return None
     if column in record:

@@ -349,11 +349,33 @@ def record_in(value: Any) -> Any:
     return value
 
 
+def generated(listed: list[Any]) -> Any:
+    """The counts of the only answer in LangChain's lists of lists of answers; the lists as they are where it has none.
+
+    They stand in the message of the answer, below `kwargs` where it was written out, and name the tokens of the call.
+
+    Parameters
+    ----------
+    listed
+        What stands under `generations` (LangSmith).
+    """
+    answers = [each for one in listed[:_MOST_ANSWERS] for each in (one if isinstance(one, list) else [one])]
+    if len(answers) != 1 or not isinstance(answers[0], dict):
+        return listed
+    message = answers[0].get("message")
+    message = message if isinstance(message, dict) else {}
+    written = message.get("kwargs")
+    counts = (written if isinstance(written, dict) else message).get("usage_metadata")
+    return {"usage_metadata": counts} if isinstance(counts, dict) else listed
+
+
 def flat(record: Mapping[str, Any], depth: int = 3, texts: bool = False) -> dict[str, Any]:
     """A record with its mappings opened: {"usage": {"n": 1}} gives usage.n; with `texts` those that texts hold, too."""
     found: dict[str, Any] = {}
     for key, value in record.items():
         value = record_in(value) if texts else value
+        if key == "generations" and isinstance(value, list):
+            value = generated(value)
         if isinstance(value, dict) and depth > 1:
             found.update({f"{key}.{below}": each for below, each in flat(value, depth - 1, texts).items()})
         else:
@@ -363,6 +385,7 @@ def flat(record: Mapping[str, Any], depth: int = 3, texts: bool = False) -> dict
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
+_MOST_ANSWERS = 100  # of one call
 _NUMBERS = b"0123456789.-"
 _BETWEEN = _NUMBERS + b", "
 _VALUE = re.compile(rb'"[^"]*"|\[[0-9][0-9.\-, ]*\]|[0-9-][0-9.]*')

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, Config, parse_json
+from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, THINKER, Config, parse_json
 from planner.architecture.encoders import is_encoder, whole_parts
 from planner.architecture.from_config import HIDDEN_KEYS, LAYER_KEYS, build, without_head
 from planner.architecture.load import format_of, settings_of
@@ -84,11 +84,11 @@ _DEPTHS = (*LAYER_KEYS, "encoder_layers", *TEXT_CONFIGS)
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "float8_e4m3fn": "fp8"}
 _WIDTH_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
 _AHEAD = ("num_nextn_predict_layers", "mtp_num_hidden_layers")  # DeepSeek, GLM and kin; Qwen
-_STATE = "its layers keep a state of another kind than Mamba-2 or the gated delta rule, or share weights"
+_STATE = "its layers keep a state of another kind than Mamba or the gated delta rule, or share weights"
 # families that are refused by name -> what of them no equation here counts
-_NOT_COUNTED: Mapping[str, str] = dict.fromkeys(
-    ("falcon_mamba", "jamba", "mamba", "rwkv", "rwkv7", "zamba", "zamba2"), _STATE
-) | dict.fromkeys(("gemma3n", "gemma3n_text"), "its layers share caches, and have tables of words of their own")
+_NOT_COUNTED: Mapping[str, str] = dict.fromkeys(("rwkv", "rwkv7", "zamba", "zamba2"), _STATE) | dict.fromkeys(
+    ("gemma3n", "gemma3n_text"), "its layers share caches, and have tables of words of their own"
+)
 
 
 def _config_match(source: Source) -> Match:
@@ -143,7 +143,8 @@ def _config(source: Source, asked: Asked) -> Reading:
     reading.show("parameters", arch.parameters + sum(beside.values()))
     if beside:
         reading.show("parameters of the text model", arch.parameters)
-        reading.show("parameters of the picture encoder", sum(beside.values()))
+        for of in _seen_and_heard(beside):
+            reading.show(f"parameters of the {of}", _seen_and_heard(beside)[of])
     if arch.active_parameters != arch.parameters:
         reading.show("active parameters", arch.active_parameters + sum(beside.values()))
     reading.show("layers", arch.layer_count)
@@ -151,6 +152,10 @@ def _config(source: Source, asked: Asked) -> Reading:
     if told not in (0, arch.layer_count):
         reading.note(f"It counts its layers otherwise, as {told}; a plan counts a layer for each mixer, with the "
                      "feed-forward parts after it.")  # fmt: skip
+    if config.spoken:
+        speaks = ", ".join(config.spoken)[:200]
+        reading.note(f"What makes sound of its words ({speaks}) is neither counted nor planned: its files are larger, "
+                     "and a server that speaks holds it, too.")  # fmt: skip
     if isinstance(document.get("auto_map"), Mapping):
         reading.note("Its code comes with its weights: whether an engine runs it is not told here, so try it first.")
     if without_head(config):
@@ -202,10 +207,19 @@ def _show_parts(reading: Reading, parts: Mapping[str, int]) -> None:
         reading.show(f"parameters, {part}", count or None)
 
 
+def _seen_and_heard(beside: Mapping[str, int]) -> dict[str, int]:
+    """Parameters of the encoders of pictures and of sound, each with what ties it to the text; what there is."""
+    heard = sum(count for part, count in beside.items() if part.startswith("sound"))
+    both = {"picture encoder": sum(beside.values()) - heard, "sound encoder": heard}
+    return {of: count for of, count in both.items() if count}
+
+
 def _piece(reading: Reading, document: Mapping[str, Any], arch: Architecture, beside: Mapping[str, int],
            text: str) -> None:  # fmt: skip
     """A fleet of the model, with its config beside the scenario; the format of its weights where the file tells it."""
-    inner = next((document[key] for key in TEXT_CONFIGS if isinstance(document.get(key), Mapping)), document)
+    thinker = document.get(THINKER)
+    whole = thinker if isinstance(thinker, Mapping) else document
+    inner = next((whole[key] for key in TEXT_CONFIGS if isinstance(whole.get(key), Mapping)), whole)
     quantised = settings_of(document) or settings_of(inner)
     stored = document.get("torch_dtype") or document.get("dtype") or inner.get("torch_dtype") or inner.get("dtype")
     weights = _DTYPES.get(str(stored).removeprefix("torch."), "")
@@ -227,9 +241,8 @@ def _piece(reading: Reading, document: Mapping[str, Any], arch: Architecture, be
         reading.show(f"weight bytes of the text model, about, as {weights}", weight_bytes_of_model(arch, weights), "B")
         reading.note("What a quantiser leaves in 16 bit varies: headers of the weights give bytes exactly.")
     if beside:
-        reading.note(
-            f"A plan holds the text model; the picture encoder is {sum(beside.values()) * 2 / 1e9:.3g} GB more in bf16."
-        )
+        encoders = [f"the {of} is {count * 2 / 1e9:.3g} GB more" for of, count in _seen_and_heard(beside).items()]
+        reading.note(f"A plan holds the text model; {' and '.join(encoders)} in bf16.")
     name = name_of(arch.name)
     card = f"{name}.config.json"
     fleet: dict[str, Any] = {"name": name, "model": {"config": card}}

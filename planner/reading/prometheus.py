@@ -127,6 +127,12 @@ def recognise_answer(source: Source) -> Match:
     return fit(marks, tool="Prometheus", ceiling=0.98)
 
 
+_LINES_OF_LOKI = (
+    "logcli query … --output=jsonl > FILE is read where lines are records of requests, and so is what jq -c "
+    "'.data.result[].values[] | {timestamp: .[0], line: .[1]}' FILE makes of it"
+)
+
+
 def read_answer(source: Source, asked: Asked) -> Reading:
     """What series of a range, or at one time, say; several files are answers to several questions."""
     reading = Reading(kind="metrics-range", title="metrics over a time", source=source.name, tool="Prometheus",
@@ -137,6 +143,9 @@ def read_answer(source: Source, asked: Asked) -> Reading:
         lines = JsonLines(part) if '"timestamps"' in part.head_text else None
         for each in (row for _, row in lines) if lines else _results(document_of(part), source):
             number += 1
+            if isinstance(each, dict) and isinstance(each.get("stream"), dict):
+                message = f"{part.name} is an answer of Loki: it holds lines of a log, and no series"
+                raise refused(part, "unknown-format", message, _LINES_OF_LOKI)
             if not isinstance(each, dict) or not isinstance(each.get("metric"), dict):
                 reading.skipped.add("JSON, but no series", number)
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -37,6 +37,10 @@ _OUTSIDE = re.compile(r",(?![^\[(]*[\])])")  # a comma that stands in no bracket
 _LONGEST_LIST, _MOST_RANGES = 100_000, 8
 _INDEX = re.compile(r"[0-9]{1,9}")
 _FIELD = re.compile(r"(?:^|\s)(NodeName|State|Gres|CfgTRES)=(\S*)")
+_NODE = re.compile(r"[A-Za-z][\w.,\[\]-]{0,4000}")
+_NO_GRES = ("(null)", "N/A")
+_MOST_COLUMNS = 40
+_MOST_LINES = 0.8  # share of the lines whose cell must be of a kind
 _ASK = "sinfo -N -O NodeList,StateLong,Gres"
 
 
@@ -77,6 +81,31 @@ def _state(text: str) -> str:
     return state if state.split("+")[0] in _STATES else ""
 
 
+def _without_head(lines: list[str]) -> dict[str, int]:
+    """Places of nodes, states and devices in lines without a first line of names, by what stands in them (sinfo -h)."""
+    rows = [_words(line, _separator(line)) for line in lines]
+    width = min(map(len, rows), default=0)
+
+    def share(place: int, fits: Callable[[str], bool]) -> float:
+        return sum(fits(row[place]) for row in rows) / max(len(rows), 1)
+
+    places: dict[str, int] = {}
+    for role, fits in (("state", lambda cell: bool(_state(cell))), ("gres", _is_gres), ("node", _is_node)):
+        rest = [place for place in range(min(width, _MOST_COLUMNS)) if place not in places.values()]
+        best = max(rest, key=lambda place: (share(place, fits), -place), default=None)
+        if best is not None and share(best, fits) >= _MOST_LINES:
+            places[role] = best
+    return places if {"node", "state"} <= places.keys() else {}
+
+
+def _is_gres(cell: str) -> bool:
+    return cell in _NO_GRES or bool(gpus_of(_gres(cell)))
+
+
+def _is_node(cell: str) -> bool:
+    return bool(_NODE.fullmatch(cell)) and any(map(str.isdigit, cell))
+
+
 def recognise_sinfo(source: Source) -> Match:
     """Nodes with their states or devices, with a first line of names or without one."""
     lines = [line for line in source.first_lines if line.strip()][:100]
@@ -84,14 +113,18 @@ def recognise_sinfo(source: Source) -> Match:
         return NOTHING
     at = next((at for at, line in enumerate(lines[:3]) if _head(line)[0]), None)
     if at is None:
-        found = [_state(words[1]) if len(words := _words(line, _separator(line))) == 2 else "" for line in lines]
+        at_cells = _without_head(lines)
+        found = [_state(words[at_cells["state"]]) if at_cells else "" for line in lines
+                 for words in [_words(line, _separator(line))]]  # fmt: skip
+        if not at_cells:
+            found = [_state(words[1]) if len(words := _words(line, _separator(line))) == 2 else "" for line in lines]
     else:
         places, separator = _head(lines[at])
         rows = [_words(line, separator) for line in lines[at + 1 :]]
         place = places.get("state", places.get("gres", 0))
         found = [row[place] if place < len(row) else "" for row in rows]
         found = [_state(cell) for cell in found] if "state" in places else [
-            cell if gpus_of(_gres(cell)) or cell in ("(null)", "N/A") else "" for cell in found]  # fmt: skip
+            cell if _is_gres(cell) else "" for cell in found]  # fmt: skip
     share = sum(map(bool, found)) / max(len(found), 1)
     if share < 0.8:
         return Match(score=0.3 * share, missing=("states of nodes",))
@@ -102,11 +135,11 @@ def _gres(text: str) -> str:
     return re.sub(r"\([^)]*\)", "", text)
 
 
-class _Nodes:
+class NodesByName:
     """Nodes by name, each taken once."""
 
-    def __init__(self, reading: Reading) -> None:
-        self.reading = reading
+    def __init__(self, reading: Reading, ask: str = _ASK) -> None:
+        self.reading, self.ask = reading, ask
         self.states: Counter[str] = Counter()
         self.nodes: dict[str, Node | None] = {}
 
@@ -120,19 +153,42 @@ class _Nodes:
         first, *flags = (state or "idle").split("+")
         usable = bool(whole) and first in _USABLE and not _KEPT & set(flags)
         for name in islice(names, MOST_NODES):
-            if name in self.nodes:
-                self.reading.skipped.add("a node that stands above (of another partition)", number)
-            elif len(self.nodes) >= MOST_NODES:
-                self.reading.skipped.add(f"more than {MOST_NODES:,} nodes", number)
-            else:
-                self.reading.taken += 1
-                self.states[state] += 1
-                self.nodes[name] = Node(name=name, device=kind, devices=whole[kind]) if usable else None
+            self.take_one(name, state, kind, whole[kind] if usable else 0, None, number)
+
+    def take_one(
+        self, name: str, state: str, device: str, devices: int, memory_bytes: float | None, number: int
+    ) -> None:
+        """A node with its devices, of which there are none that can be used where it is down.
+
+        Parameters
+        ----------
+        name
+            Of the node.
+        state
+            In the words of what told it; empty where nothing did.
+        device
+            As the file names it; empty where it does not.
+        devices
+            That can be used.  [count]
+        memory_bytes
+            Of one device, where it is told.  [B]
+        number
+            Line that it stands in.
+        """
+        if name in self.nodes:
+            self.reading.skipped.add("a node that stands above (of another partition)", number)
+        elif len(self.nodes) >= MOST_NODES:
+            self.reading.skipped.add(f"more than {MOST_NODES:,} nodes", number)
+        else:
+            self.reading.taken += 1
+            self.states[state] += 1
+            node = Node(name=name, device=device, devices=devices, memory_bytes=memory_bytes)
+            self.nodes[name] = node if devices else None
 
     def told(self, source: Source) -> Reading:
         """The reading with its figures and what is owned."""
         if not self.reading.taken:
-            raise refused(source, "nothing-taken", f"no node of {source.name} could be taken", _ASK)
+            raise refused(source, "nothing-taken", f"no node of {source.name} could be taken", self.ask)
         self.reading.show("nodes", len(self.nodes))
         for state, count in self.states.most_common(12):
             self.reading.show(f"nodes {state or 'without a state'}", count)
@@ -142,7 +198,7 @@ class _Nodes:
         if found:
             told_of(self.reading, found)
         else:
-            self.reading.note(f"no usable node tells of its devices: {_ASK} does")
+            self.reading.note(f"no usable node tells of its devices: {self.ask} does")
         return self.reading
 
 
@@ -151,14 +207,15 @@ def read_sinfo(source: Source, asked: Asked) -> Reading:
     reading = Reading(kind="sinfo", title="nodes of Slurm", source=source.name, tool="sinfo", of="nodes")
     places: dict[str, int] = {}
     separator: str | None = None
-    found = _Nodes(reading)
+    found = NodesByName(reading)
+    bare = _without_head([line for line in source.first_lines if line.strip()][:100]) or {"node": 0, "state": 1}
     for number, line in enumerate(source.lines(), start=1):
         again, between = _head(line)
         if again:
             places, separator = again, between
         if again or not line.strip():
             continue
-        at = places or {"node": 0, "state": 1}
+        at = places or bare
         words = _words(line, separator if places else _separator(line))
         cells = {role: words[place] for role, place in at.items() if place < len(words)}
         state = _state(cells.get("state", ""))
@@ -185,7 +242,7 @@ def recognise_shown(source: Source) -> Match:
 def read_shown(source: Source, asked: Asked) -> Reading:
     """Nodes by state, and the machines of those with devices."""
     reading = Reading(kind="scontrol-nodes", title="nodes of Slurm", source=source.name, tool="scontrol", of="nodes")
-    found = _Nodes(reading)
+    found = NodesByName(reading)
     shown = _json_nodes(source) if source.head_text.lstrip().startswith("{") else _shown_nodes(source)
     configured = bool(_CONF.search(source.head_text))
     if configured:

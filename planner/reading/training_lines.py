@@ -45,6 +45,7 @@ class Steps:
     micro: list[tuple[int, int, float]] = field(default_factory=list)  # of micro-batches: number, steps done, seconds
     tokens: float = 0.0  # of an optimizer step, where the log says
     all_tokens_per_s: float = 0.0  # of all devices, by the line above that of one
+    generating: list[float] = field(default_factory=list)  # seconds of a step in which answers are made (verl)
     _before: tuple[int, float] | None = None
     _logged: int = 0
 
@@ -137,6 +138,15 @@ _LIT = re.compile(r"\biter (\d+) step (\d+)(?: \||:) loss .{0,200}?iter time: ([
 _KARPATHY = re.compile(r"^step +(\d+)(?:/(\d+))? .{0,200}?\bdt: ?([0-9.]+) ?(ms|s)\b")  # build-nanogpt and nanochat
 _C = re.compile(r"^step +(\d+)/(\d+) \| .{0,200}?\| ([0-9.]+) ms \|")  # llm.c
 _SPEEDRUN = re.compile(r"^step:(\d+)/(\d+) .{0,200}?step_avg:([0-9.]+)ms")  # modded-nanogpt
+_NUMBER = r":(?:np\.float\d\d\()?([0-9.eE+-]+)"  # numpy 2 prints its name
+_VERL = re.compile(r"\bstep:(\d{1,12}) - [A-Za-z_]")
+_VERL_TIME = re.compile(r"\b(?:timing_s/step|perf/time_per_step|train/time\(s\))" + _NUMBER)
+_VERL_MORE = {
+    "generating": re.compile(r"\btiming_s/gen" + _NUMBER),
+    "tokens": re.compile(r"\bperf/total_num_tokens" + _NUMBER),
+    "of a device": re.compile(r"\bperf/throughput" + _NUMBER),
+    "memory": re.compile(r"\bperf/max_memory_allocated_gb" + _NUMBER),
+}
 _TUNE = re.compile(r"^Step (\d+) \| .{0,2000}?\bloss:")
 _TUNE_BAR = re.compile(
     r"^\d+\|(\d{1,12})\|Loss: [^:]{1,40}: *\d{1,3}%\|[^|]*\| ?\d+/\d+ \[(?:(\d{1,5}):)?(\d\d):(\d\d)<"
@@ -176,6 +186,10 @@ MARKS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "Composer or OLMo": (
         re.compile(rf"{_OF_MANY.pattern}[^|]{{0,4000}}?{_PACE.pattern}"),
         "[batch=N/N] or [step=N/N] above throughput/batches_per_sec",
+    ),
+    "verl": (
+        re.compile(rf"{_VERL.pattern}.{{0,8000}}?{_VERL_TIME.pattern}"),
+        "lines as step:10 - … timing_s/step:61.2 - …",
     ),
     "torchtune": (re.compile(f"{_TUNE.pattern}|{_TUNE_BAR.pattern}", re.M), "lines as Step 10 | loss:1.2"),
 }
@@ -289,6 +303,28 @@ def _titan(line: str, steps: Steps, number: int) -> bool:
     steps.step(step, number_of(seconds.group(1)) if seconds else None)
     if seconds is None:
         _tick(line, steps, step)
+    return True
+
+
+def _verl(line: str, steps: Steps, number: int) -> bool:
+    """verl: all figures of a step stand in one line; how many devices there are follows from three of them."""
+    match, seconds = _VERL.search(line), _VERL_TIME.search(line)
+    if match is None or seconds is None:
+        return False
+    value = number_of(seconds.group(1))
+    if value is None:
+        steps.wrong(number)
+        return False
+    steps.step(int(match.group(1)), value)
+    told = {
+        key: number_of(found.group(1)) or 0.0 for key, pattern in _VERL_MORE.items() if (found := pattern.search(line))
+    }
+    for key, into in (("generating", steps.generating), ("of a device", steps.tokens_per_s)):
+        if told.get(key):
+            into.append(told[key])
+    if told.get("of a device") and told.get("tokens") and value > 0:
+        steps.devices = round(told["tokens"] / (value * told["of a device"])) or steps.devices
+    steps.memory_bytes = max(steps.memory_bytes, told.get("memory", 0.0) * _GIB)
     return True
 
 
@@ -430,8 +466,8 @@ def _of_many(line: str, steps: Steps, number: int) -> bool:
     return bool(match or pace)
 
 
-_TAKES = (_megatron, _timed(_MAXTEXT), _nemo, _deepspeed, _timed(_PIPELINE), _titan, _nano, _karpathy, _lit, _in_ms(_C),
-          _in_ms(_SPEEDRUN), _tune, _record, _tron, _of_many, _trainer)  # fmt: skip
+_TAKES = (_verl, _megatron, _timed(_MAXTEXT), _nemo, _deepspeed, _timed(_PIPELINE), _titan, _nano, _karpathy, _lit,
+          _in_ms(_C), _in_ms(_SPEEDRUN), _tune, _record, _tron, _of_many, _trainer)  # fmt: skip
 
 
 def says_something(line: str) -> bool:

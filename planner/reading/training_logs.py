@@ -161,7 +161,11 @@ def _follow(reading: Reading, steps: Steps, asked: Asked, source: Source) -> Rea
         reading.show("restarts from an earlier step", steps.restarts)
     if middle and steps.of > steps.last:
         reading.show("left at this pace", (steps.of - steps.last) * middle, "s")
-    if middle:
+    if steps.generating:
+        reading.show("of it making answers, median", float(np.median(steps.generating)), "s")
+        reading.note("a step makes answers and rates them before it trains on them: no step time of a training job "
+                     "follows, and what makes the answers is a fleet of its own")  # fmt: skip
+    elif middle:
         _job(reading, asked, source, step_time_s=middle, steps=steps)
     return reading
 

@@ -187,7 +187,7 @@ def test_a_published_name_without_its_publisher_is_the_preset_of_its_shape(name:
 
 
 BROKEN: dict[str, tuple[Any, str, str]] = {
-    "unknown family": ({**LLAMA, "model_type": "mamba"}, "unknown-architecture", "mamba"),
+    "unknown family": ({**LLAMA, "model_type": "rwkv"}, "unknown-architecture", "rwkv"),
     "no family": (without(LLAMA, "model_type"), "unknown-architecture", "model_type"),
     "family is a number": ({**LLAMA, "model_type": 7}, "unknown-architecture", "model_type"),
     "missing hidden size": (without(LLAMA, "hidden_size"), "missing-key", "hidden_size"),

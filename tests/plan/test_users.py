@@ -66,7 +66,7 @@ def test_the_law_of_response_times_holds_of_the_plan(plan: Document) -> None:
         assert point["users"] <= row["replica_users"]
     assert sum(row["users"] for row in workload["allocations"]) == pytest.approx(2000)
     assert workload["demand"]["requests_per_minute"] is None
-    assert {"EQ-CLO-5", "EQ-CLO-6", "EQ-CLO-7", "EQ-CLO-8"} <= set(workload["equations"])
+    assert {"EQ-CLO-5", "EQ-CLO-6", "EQ-CLO-7", "EQ-CLO-8", "EQ-CLO-9"} <= set(workload["equations"])
 
 
 def test_the_simulated_loop_agrees_with_the_plan(plan: Document) -> None:

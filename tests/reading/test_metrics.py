@@ -314,3 +314,19 @@ def test_native_histograms_are_histograms(tmp_path: Path) -> None:
     matrix["result"][0]["histograms"] = [[1735689600, first], [1735690600, later]]
     found = figures(reading_of(tmp_path, json.dumps({"status": "success", "data": matrix})))
     assert found["TTFT, p95"] == pytest.approx(0.125 + 0.125 * 0.95 * 1040 / 1020)
+
+
+def test_an_answer_of_loki_says_how_its_lines_are_read(tmp_path: Path) -> None:
+    lines = [[str(1764493200000000000 + n * 10**9), json.dumps({"prompt_tokens": 100 + n, "completion_tokens": 50})]
+             for n in range(5)]  # fmt: skip
+    answer = {"resultType": "streams", "result": [{"stream": {"app": "vllm"}, "values": lines}], "stats": {}}
+    path = tmp_path / "loki.json"
+    path.write_text(json.dumps({"status": "success", "data": answer}))
+    with pytest.raises(InputError, match="an answer of Loki") as caught:
+        read(Source(path))
+    assert "logcli query" in caught.value.problems[0].hint
+    path.write_text(
+        "".join(json.dumps({"timestamp": time, "line": line}) + "\n" for time, line in lines)
+    )  # of the hint
+    reading = read(Source(path))
+    assert (reading.kind, reading.taken) == ("requests-json", 5)

@@ -88,7 +88,7 @@ def test_encoders_are_counted_and_give_no_fleet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ({**LLAMA, "model_type": "jamba", "time_step_limit": [0.0, float("inf")]}, "keep a state"),
+        ({**LLAMA, "model_type": "zamba2", "time_step_limit": [0.0, float("inf")]}, "keep a state"),
         ({"model_type": "molmo", "hidden_size": 8, "num_hidden_layers": 2}, "'vocab_size' is missing"),
         ({**LLAMA, "model_type": "llamma"}, "'llamma' is not known"),
         ({**LLAMA, "hidden_size": "many"}, "whole number"),
@@ -106,7 +106,7 @@ def test_encoders_are_counted_and_give_no_fleet(tmp_path: Path) -> None:
                 "architectures": ["Qwen2_5OmniModel"],
                 "thinker_config": {"model_type": "qwen2_5_omni_thinker"},
             },
-            "'qwen2_5_omni' is not known",
+            "'qwen2_5_omni_thinker' is not known",
         ),
         ({**LLAMA, "model_type": "hunyuan_v1_moe", "num_experts": 64, "moe_topk": [8, 4]}, "differs between layers"),
         ({**LLAMA, "model_type": "ernie4_5_moe", "moe_num_experts": [64, 64]}, "experts for pictures"),

@@ -371,3 +371,29 @@ def test_a_damaged_time_of_a_log_of_sglang_covers_nothing(tmp_path: Path) -> Non
     line = "[2026-03-01 10:{}:00 TP0] Prefill batch. #new-seq: 1, #new-token: 10, #cached-token: 0, #queue-req: 0\n"
     reading = reading_of(tmp_path, "server_args=ServerArgs(model_path='m')\n" + line.format("00") + line.format("99"))
     assert reading.taken == 2
+
+
+@pytest.mark.parametrize("written", [True, False], ids=["kwargs", "message"])
+def test_calls_of_langsmith_that_count_in_their_answers(written: bool, tmp_path: Path) -> None:
+    def call(n: int) -> dict[str, Any]:
+        counts = {"usage_metadata": {"input_tokens": 100 + n, "output_tokens": 20 + n, "total_tokens": 120 + 2 * n}}
+        answer = {"text": "x", "message": {"lc": 1, "kwargs": counts} if written else counts}
+        return {"id": str(n), "name": "ChatOpenAI", "run_type": "llm", "start_time": f"2026-11-30T09:00:{n:02d}.000000",
+                "end_time": f"2026-11-30T09:00:{n + 2:02d}.500000", "inputs": {"messages": []},
+                "outputs": {"generations": [[answer]]}, "parent_run_id": None}  # fmt: skip
+
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(json.dumps(call(n)) + "\n" for n in range(10)))
+    reading = read(Source(path))
+    shown = {each.label: each.value for each in reading.look}
+    assert (reading.kind, reading.taken) == ("requests-json", 10)
+    assert (shown["prompt, mean"], shown["answer, mean"], shown["rate"]) == (104.5, 24.5, 1.0)
+
+
+def test_answers_without_counts_are_no_buckets_of_usage(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    runs = [{"start_time": f"2026-11-30T09:00:0{n}", "outputs": {"generations": [[{"text": "x"}], [{"text": "y"}]]}}
+            for n in range(5)]  # fmt: skip
+    path.write_text("".join(json.dumps(run) + "\n" for run in runs))
+    with pytest.raises(InputError):
+        read(Source(path))

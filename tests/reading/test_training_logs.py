@@ -367,3 +367,30 @@ TITAN = "".join(f"2025-09-25 11:40:{n:02d},000 - root - INFO - step: {n:2d}  los
 def test_a_run_tells_its_devices(head: str, text: str, shown: dict[str, float], tmp_path: Path) -> None:
     found = figures(told(tmp_path, head + text))
     assert {label: found.get(label) for label in shown} == shown
+
+
+VERL = ("step:{n} - global_seqlen/mean:15000.0 - actor/pg_loss:0.01 - perf/mfu/actor:0.41 - "
+        "perf/max_memory_allocated_gb:61.5 - timing_s/gen:20.1 - timing_s/update_actor:30.2 - timing_s/step:{s} - "
+        "perf/total_num_tokens:1310720 - perf/time_per_step:{s} - perf/throughput:{tps}\n")  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "numbers"), [
+    ("", "{}"), ("(TaskRunner pid=3120) ", "{}"), ("(main_task pid=77) \x1b[36m", "np.float64({})"),
+])  # fmt: skip
+def test_steps_of_verl(before: str, numbers: str, tmp_path: Path) -> None:
+    lines = [VERL.format(n=n, s=numbers.format(60.0 + n), tps=numbers.format(1310720 / (60.0 + n) / 16))
+             for n in range(1, 6)]  # fmt: skip
+    reading = told(tmp_path, "".join(before + line for line in lines), Asked(model="qwen3-8b"))
+    shown = figures(reading)
+    assert (reading.tool, shown[MEDIAN], shown["devices"], shown["last step"]) == ("verl", 63.5, 16, 5)
+    assert shown["of it making answers, median"] == 20.1
+    assert shown["memory, most of a device"] == pytest.approx(61.5 * 2**30 / 1e9)
+    assert not reading.pieces
+    assert any("makes answers and rates them" in note for note in reading.notes)
+
+
+def test_fine_tuning_by_verl_is_a_job(tmp_path: Path) -> None:
+    line = "step:{n} - train/loss:0.512 - train/lr(1e-3):0.0098 - train/time(s):2.5\n"
+    reading = told(tmp_path, "".join(line.format(n=n) for n in range(1, 6)), Asked(model="qwen3-8b"))
+    assert (reading.tool, figures(reading)[MEDIAN]) == ("verl", 2.5)
+    assert [piece.what for piece in reading.pieces] == ["scenario"]

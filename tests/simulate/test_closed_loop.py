@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from planner.equations.serving_load import crowd_in_line_s
 from planner.estimate.resolve_serving import requests_of
 from planner.estimate.serving_fleet import request_shape
 from planner.estimate.serving_open import RequestShape, Targets, largest_load, load_at, slo_capacity, users_at
@@ -73,15 +74,44 @@ def test_the_simulation_is_the_machine_repair_model(users: int) -> None:
 
 
 def test_the_formulas_are_near_the_machine_repair_model() -> None:
-    """The same server by the formulas, to a load of 95 %; as if the line kept nobody from coming it is 9 % off."""
+    """The same server by the formulas, to a load of 95 %; as if the line kept nobody from coming it is 9 % off.
+
+    Responses: 12 % off at most; 16 % with the work that waits spread like an exponential, as if the server never idled.
+    """
     engine = Plain(step0_s=1e-9, prompt_token_s=1e-5)
     shape = RequestShape(input_tokens=20_000.0, output_tokens=1.0, input_second_moment=2 * 20_000.0**2)
     for users, think in ((1, 1.0), (2, 1.6), (8, 1.6), (20, 3.0), (40, 8.0)):
         found = load_at(engine, shape, float(users), 1000.0, think_s=think)
         exact = repairmen_rate(users, think, 0.2)
-        assert float(found.requests_per_s) == pytest.approx(exact, rel=0.035)
-        assert float(found.ttft_s["mean"]) == pytest.approx(users / exact - think, rel=0.2)
+        assert float(found.requests_per_s) == pytest.approx(exact, rel=0.025)
+        assert float(found.ttft_s["mean"]) == pytest.approx(users / exact - think, rel=0.12)
         assert float(found.e2e_s["mean"]) == pytest.approx(float(found.ttft_s["mean"]), rel=1e-3)  # one token
+
+
+@pytest.mark.parametrize("sigma", [0.0, 1.0])
+def test_who_stands_in_a_line_and_the_work_that_waits_there(sigma: float) -> None:
+    """One server, Poisson arrivals, lengths all alike or log-normal: both as they are between one arrival and the next.
+
+    The work V falls by a second a second; n falls by one at each end. Both are known in between, so that the means over
+    time of V, n and V n are sums over the spells in which n stays as it is.
+    """
+    rng, rate, count = np.random.default_rng(3), 0.6, cases(100_000, 1_000_000)
+    lengths, ends = np.exp(sigma * rng.standard_normal(count) - sigma**2 / 2), []
+    comes, end = np.cumsum(rng.exponential(1 / rate, count)), 0.0
+    for came, length in zip(comes.tolist(), lengths.tolist(), strict=True):
+        end = max(end, came) + length
+        ends.append(end)
+    times = np.concatenate([comes, ends])
+    order = np.argsort(times, kind="stable")
+    inside = np.cumsum(np.where(order < count, 1, -1))[:-1]
+    spell = np.diff(times[order])
+    come = np.searchsorted(comes, times[order][:-1], side="right")
+    work = np.where(inside > 0, np.array(ends)[come - 1] - times[order][:-1], 0.0)  # at the begin of each spell
+    whole, held = spell.sum(), work * spell - np.where(inside > 0, spell**2, 0.0) / 2
+    wait, standing = held.sum() / whole, (inside * spell).sum() / whole
+    seen = ((inside * held).sum() / whole - wait * standing) / wait
+    moments = [float(np.exp(k * (k - 1) / 2 * sigma**2)) for k in (1, 2, 3)]
+    assert float(crowd_in_line_s(rate, *moments)) == pytest.approx(seen, rel=0.15 if sigma else 0.03)
 
 
 def test_without_company_or_waits_the_response_time_law_is_all() -> None:
@@ -232,9 +262,9 @@ def one(value: Any) -> float:
 
 
 def test_random_loops() -> None:
-    """Nineteen of twenty within the bar; beyond it rates within 8 %, first tokens within 20 % where slots are free."""
+    """24 of 25 within the bar; beyond it rates within 8 %, first tokens within 16 % where slots are free."""
     loops = [compared(seed) for seed in while_time_lasts(range(100, 100 + cases(4, 140)))]
     kept = [abs(each.rate) < 0.05 and abs(each.late_first_token) < 0.10 for each in loops]
-    assert sum(kept) >= 0.94 * len(loops)
+    assert sum(kept) >= 0.96 * len(loops)
     assert max(abs(each.rate) for each in loops) < 0.08
-    assert max(abs(each.late_first_token) for each in loops if each.slot_wait_s < 1e-3) < 0.20
+    assert max(abs(each.late_first_token) for each in loops if each.slot_wait_s < 1e-3) < 0.16
