@@ -48,6 +48,46 @@ def test_more_than_one_may_expect_is_told(nodes: int, stock: dict[tuple[str, str
         assert lines[0].startswith("5 plain on demand at north r1 are more than the 4 that one may expect: reserve")
 
 
+def jobs_of(deadline: str, *, starts: str = "0 0 0", **more: Any) -> dict[str, Any]:
+    """A plan of three jobs of 100 hours on a device each, of a seller of whom one may expect two devices."""
+    known = world("cloud", {("cloud", "hopper"): 2})
+    jobs = [job(name, tokens="60B", deadline=deadline, start=f"{at} days") for name, at in zip("abc", starts.split())]
+    return dict(api.solve(scenario(jobs, [], horizon="60 days", **more), known).document)
+
+
+def beyond(document: dict[str, Any]) -> list[str]:
+    """What it says of more than one may expect."""
+    assert document["status"] == "optimal"
+    return [line for line in document["warnings"] if "may expect" in line]
+
+
+def test_jobs_that_can_follow_one_another_are_told_to() -> None:
+    """As it is told, it is: at the same cost, on fewer devices, and nothing more is said."""
+    document = jobs_of("20 days")
+    (line,) = beyond(document)
+    told = (
+        "3 plain on demand at north r1 are more than the 2 that one may expect: its 3 jobs can follow one another on 1 "
+    )
+    assert line.startswith(told + "(periods: 24 h, and max_devices: 2 under hardware.quotas); else reserve them")
+    asked = {"periods": "24 h", "hardware": {"quotas": [{"max_devices": 1}]}}
+    after = jobs_of("20 days", **asked)
+    assert beyond(after) == []
+    assert after["summary"]["cost_microusd"] == document["summary"]["cost_microusd"]
+    (line,) = beyond(jobs_of("20 days", periods="24 h"))
+    assert "one another on 1 (max_devices: 2 under" in line
+
+
+@pytest.mark.parametrize("deadline", ["300 h", "359 h"])
+def test_jobs_that_cannot_follow_one_another_on_time_are_not_told_to(deadline: str) -> None:
+    """Each holds its device for 100 hours, or five periods of a day: three take 340 hours."""
+    (line,) = beyond(jobs_of(deadline))
+    assert ("follow" in line) == (deadline == "359 h")
+
+
+def test_only_what_is_held_at_one_time_counts() -> None:
+    assert beyond(jobs_of("20 days", starts="0 0 10")) == []
+
+
 def test_what_a_quota_grants_is_no_surprise() -> None:
     known = world("cloud", {("cloud", ""): 4})
     assert told(known, 5, quotas=[{"provider": "north", "max_devices": 8}]) == []

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from statistics import median
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast, get_args
 
 from planner.candidates.offers import OWNED, models_sold, owned_key, quota_matches, site_at, usable_offers
 from planner.candidates.placement import data_sets
@@ -30,12 +30,16 @@ from planner.units import counted, format_duration, format_money
 
 if TYPE_CHECKING:
     from planner.plan.model.bought import BoughtParts
-    from planner.plan.model.plan import Workload
+    from planner.plan.model.plan import Allocation, Workload
+    from planner.plan.model.rows import TrainingAllocation
 
+
+Place: TypeAlias = tuple[str, str, str]  # provider, region, device
 
 SHOWN = 5  # grids by name
 MIXES_SAVED = 0.08  # the most of eight fleets held against every mix of a grid: decision 0036
 FAR_BELOW, FEWEST = 0.1, 4  # of the median of so many offers: an eighth of a price is one of a device, not of a node
+PERIODS_H, FOLLOWING = (24.0, 168.0), 2  # that jobs may follow one another in, and from how many jobs on
 OLD_RATE_DAYS = 90  # from which on a rate of a currency may well be another
 
 
@@ -52,7 +56,7 @@ def market_warnings(candidates: Candidates, workloads: Sequence[Workload], bough
         Ids of the offers that are bought ahead.
     """
     catalog, scenario = candidates.catalog, candidates.scenario
-    held: dict[tuple[str, str, str], int] = defaultdict(int)
+    held: dict[Place, list[Held]] = defaultdict(list)
     granted = _granted(scenario, catalog)
     for workload in workloads:
         for row in workload["allocations"]:
@@ -63,8 +67,8 @@ def market_warnings(candidates: Candidates, workloads: Sequence[Workload], bough
                     f"hardware.exclude: [{row['provider']}] leaves it out"
                 )
             if row["price_model"] == "on_demand" and row["offer"] not in granted:
-                held[row["provider"], row["region"], row["device"]] += row["devices"]
-    yield from _beyond_stock(held, catalog)
+                held[row["provider"], row["region"], row["device"]] += _held(workload, row)
+    yield from _beyond_stock(held, candidates)
     yield from _old_rates(scenario, catalog)
     yield from _unknown_grids(candidates)
     yield from _unknown_power(candidates)
@@ -310,14 +314,75 @@ def _granted(scenario: Scenario, catalog: Catalog) -> set[str]:
     }
 
 
-def _beyond_stock(held: dict[tuple[str, str, str], int], catalog: Catalog) -> Iterator[str]:
-    for (provider, region, device), devices in sorted(held.items()):
-        stock = catalog.stock_of(provider, device)
+class Held(NamedTuple):
+    """Devices that a workload holds for some hours; of a fleet for good."""
+
+    workload: str
+    devices: int
+    start_h: float
+    end_h: float
+
+
+def _held(workload: Workload, row: Allocation) -> list[Held]:
+    """When the devices of a row are held; those of each of several jobs apart."""
+    if workload["kind"] == "serving":
+        return [Held(workload["name"], row["devices"], 0.0, math.inf)]
+    row = cast("TrainingAllocation", row)
+    jobs = max(workload["count"], 1)
+    each = -(-row["devices"] // jobs)
+    if row["runs"]:
+        return [Held(workload["name"], each * run["jobs"], run["start_hours"], run["end_hours"]) for run in row["runs"]]
+    return [Held(workload["name"], each, row["start_hours"], row["start_hours"] + row["held_hours"])] * jobs
+
+
+def _at_once(held: Sequence[Held]) -> int:
+    """The most devices that are held at one time."""
+    ends = [(one.end_h, -one.devices) for one in held]
+    now = most = 0
+    for _, change in sorted([*ends, *((one.start_h, one.devices) for one in held)]):  # what ends makes room first
+        now += change
+        most = max(most, now)
+    return most
+
+
+def _in_turn(held: Sequence[Held], stock: int, candidates: Candidates) -> str:
+    """How to let jobs follow one another on no more than may be had; empty where they cannot, or do as they can.
+
+    The one with the first deadline goes first, each from the beginning of a period on: in that order all are on time
+    where they are in any.
+    """
+    scenario = candidates.scenario
+    jobs = {job.name: job for job in scenario.training}
+    mine = [one for one in held if one.workload in jobs]
+    least = sum(one.devices for one in held if one.workload not in jobs) + max((one.devices for one in mine), default=0)
+    if len(mine) < FOLLOWING or least > stock or any(job.after for job in jobs.values()):
+        return ""
+    period_h = next((each for each in PERIODS_H if scenario.horizon_s <= each * 3600.0 * MAX_PERIODS), math.inf)
+    begin = f"periods: {format_duration(period_h * 3600.0)}, and "
+    if candidates.calendar is not None:
+        period_h, begin = candidates.calendar.period_hours(0), ""
+    clock_h = 0.0
+    for one in sorted(mine, key=lambda one: jobs[one.workload].start_s + jobs[one.workload].deadline_s):
+        job = jobs[one.workload]
+        start_h = math.ceil(max(clock_h, job.start_s / 3600.0) / period_h - _SHORT) * period_h
+        clock_h = start_h + one.end_h - one.start_h
+        if not clock_h * 3600.0 <= job.start_s + job.deadline_s:
+            return ""
+    return (
+        f"its {len(mine)} jobs can follow one another on {least:,} ({begin}max_devices: {stock:,} under "
+        "hardware.quotas); else "
+    )
+
+
+def _beyond_stock(held: Mapping[Place, Sequence[Held]], candidates: Candidates) -> Iterator[str]:
+    for (provider, region, device), some in sorted(held.items()):
+        devices, stock = _at_once(some), candidates.catalog.stock_of(provider, device)
         if stock is not None and devices > stock.devices:
             yield (
                 f"{devices:,} {device} on demand at {provider} {region} are more than the {stock.devices:,} that one "
-                "may expect: reserve them, take a block, use two regions, or state what was granted (hardware.quotas); "
-                f"of a {stock.kind} in one region, {stock.provenance.source}"
+                f"may expect: {_in_turn(some, stock.devices, candidates)}reserve them, take a block, use two regions, "
+                f"or state what was granted (hardware.quotas); of a {stock.kind} in one region, "
+                f"{stock.provenance.source}"
             )
 
 
