@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 
 import numpy as np
 
@@ -25,6 +27,7 @@ from planner.validate.serving_score import ServingFold, score_points
 from planner.validate.totals import predict_totals, score_totals
 from planner.validate.training import Prediction, predict_training
 
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 # "fitted on MPT + vTrain, tested on Korthikanti Table 5": which publication is which
 _FITTED_ON = ("mosaicml/llm-foundry", "VIA-Research/vTrain")
 _TESTED_ON = "calculon-ai/calculon"
@@ -54,9 +57,32 @@ def gather(catalog: Catalog, tell: Callable[[str], None] = lambda text: None) ->
     )
 
 
+def same_constants(found: str, shipped: str) -> bool:
+    """Whether two texts say the same but for one unit in the last digit of a number.
+
+    What lies half-way between two digits is rounded up here and down there, as sums are taken in another order.
+
+    Examples
+    --------
+    >>> same_constants("p10: -0.94563", "p10: -0.94564"), same_constants("p10: -0.9456", "p10: -0.94564")
+    (True, False)
+    """
+    if _NUMBER.sub("", found) != _NUMBER.sub("", shipped):
+        return False
+    pairs = zip(map(Decimal, _NUMBER.findall(found)), map(Decimal, _NUMBER.findall(shipped)))
+    return all(
+        one == other or (one.as_tuple().exponent == other.as_tuple().exponent and abs(one - other) <= _last_digit(one))
+        for one, other in pairs
+    )
+
+
+def _last_digit(number: Decimal) -> Decimal:
+    return Decimal(1).scaleb(int(number.as_tuple().exponent))
+
+
 def _demand_shipped(found: Calibration) -> None:
     shipped = read_text(data_folder("hardware") / "calibration" / "training.yaml")
-    if found.to_yaml() != shipped:
+    if not same_constants(found.to_yaml(), shipped):
         message = "the shipped constants are not those that the shipped rows give"
         raise InputError.of("stale-constants", message, hint="make calibrate first")
 
@@ -148,6 +174,6 @@ def folds_of(found: ServingCalibrationRun, entries: Sequence[Entry]) -> dict[str
 
 
 def _demand_serving_shipped(found: ServingCalibrationRun) -> None:
-    if found.to_yaml() != read_text(data_folder("hardware") / "calibration" / "serving.yaml"):
+    if not same_constants(found.to_yaml(), read_text(data_folder("hardware") / "calibration" / "serving.yaml")):
         message = "the shipped constants of serving are not those that the shipped rows give"
         raise InputError.of("stale-constants", message, hint="make calibrate first")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from planner.calibrate import serving_fit
+from planner.calibrate.gather import same_constants
 from planner.calibrate.serving import FOLDS, ServingHeldOut, calibrate_serving, calibration_of, hold_out, sample_of
 from planner.calibrate.serving_fit import GROUPS, OFFSETS, fit_serving
 from planner.catalog.fitted_constants import read_serving
@@ -210,3 +211,22 @@ def test_nothing_is_expected_of_one_engine_or_device_and_not_of_another() -> Non
     engines = {"vllm", "sglang", "trt", "fastertransformer", "neuron", "hopper", "ampere", "blackwell"}
     assert not engines & {word for group in GROUPS for word in group.split()}
     assert ONE_CARD == ("llama.cpp", "mlc-llm")
+
+
+@pytest.mark.parametrize(
+    ("found", "same"),
+    [
+        ("dense: {p10: -0.94564, rows: 12}", True),
+        ("dense: {p10: -0.94563, rows: 12}", True),
+        ("dense: {p10: -0.94562, rows: 12}", False),
+        ("dense: {p10: 0.94564, rows: 12}", False),
+        ("dense: {p10: -0.94564, rows: 14}", False),
+        ("moe: {p10: -0.94564, rows: 12}", False),
+        ("dense: {p10: -0.94564}", False),
+        ("dense: {p10: -0.945640, rows: 12}", True),
+        ("dense: {p10: -0.945641, rows: 12}", False),
+    ],
+)
+def test_constants_are_stale_by_more_than_a_last_digit(found: str, same: bool) -> None:
+    """A quantile half-way between two digits was another one beside other folds, and nobody could make the page."""
+    assert same_constants(found, "dense: {p10: -0.94564, rows: 12}") == same
