@@ -348,8 +348,7 @@ def _at_once(held: Sequence[Held]) -> int:
 def _in_turn(held: Sequence[Held], stock: int, candidates: Candidates) -> str:
     """How to let jobs follow one another on no more than may be had; empty where they cannot, or do as they can.
 
-    The one with the first deadline goes first, each from the beginning of a period on: in that order all are on time
-    where they are in any.
+    Tried is one order: the first deadline first, each job from the beginning of a period on.
     """
     scenario = candidates.scenario
     jobs = {job.name: job for job in scenario.training}
