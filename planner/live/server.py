@@ -17,7 +17,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
-from planner.carriers import dataclass
 from planner.errors import OutputError, PlanError
 from planner.files import read_package_text
 from planner.live.answer import Views
@@ -170,11 +169,6 @@ class App:
         except PlanError as error:
             line = {"kind": "refused", "text": str(error)}
         await _reply(send, 200, "application/json", _json(line))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _End:
-    """Nothing follows."""
 
 
 class _Waiting:

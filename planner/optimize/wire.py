@@ -29,11 +29,6 @@ def parts_of(header: Mapping[str, Any], **arrays: NDArray[Any]) -> list[Buffer]:
     return [size.to_bytes(HEAD, "big") + len(head).to_bytes(4, "big") + head, *bodies]
 
 
-def packed(header: Mapping[str, Any], **arrays: NDArray[Any]) -> bytes:
-    """One frame, its length in front, as a whole."""
-    return b"".join(parts_of(header, **arrays))
-
-
 def unpacked(frame: bytes) -> tuple[dict[str, Any], Arrays]:
     """Header and arrays of a frame without its length; raises `ValueError` for anything else."""
     size = 4 + int.from_bytes(frame[:4], "big")

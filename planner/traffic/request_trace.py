@@ -182,9 +182,6 @@ def _in_steps(since_s: Array, resolution_s: float) -> bool:
     return bool(np.all(np.abs(steps - np.round(steps)) < 1e-3))
 
 
-LEAST_SHARE = 0.005
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
     """Buckets with exact shares and moments."""

@@ -14,29 +14,18 @@ with M_p the most units that p can have.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from planner.analysis.others.added import row_of, trimmed, with_columns
+from planner.analysis.others.added import row_of, with_columns
 from planner.candidates.program import IntArray, Program, Row, Task
 from planner.candidates.prune import alone_units
-from planner.carriers import dataclass
-from planner.optimize.solve import Solution
 
 Choice = tuple[str, int]  # task, label
 Decision = frozenset[Choice]
 NONE = -1  # label of columns that are no choice: what is bought ahead
 GIVEN_UP = "given up"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Best:
-    """Decisions, best first, and how the search for more ended: infeasible means that there are no others."""
-
-    solutions: tuple[Solution, ...]
-    ended: Solution | None = None
 
 
 def decision_of(program: Program, labels: IntArray, units: IntArray) -> Decision:
@@ -57,28 +46,6 @@ def decision_of(program: Program, labels: IntArray, units: IntArray) -> Decision
         for column in range(task.first, task.stop)
         if units[column] > 0 and labels[column] != NONE
     )
-
-
-def best_decisions(program: Program, labels: IntArray, count: int, solve: Callable[[Program], Solution]) -> Best:
-    """The best plan of each of the `count` best decisions.
-
-    Parameters
-    ----------
-    labels
-        (columns,) one number for each device, price model and place; -1 where there is none.
-    """
-    found: list[Solution] = []
-    taken: list[Decision] = []
-    while len(found) < count:
-        solution = trimmed(solve(unlike(program, labels, taken)), program.column_count)
-        if not solution.has_plan:
-            return Best(solutions=tuple(found), ended=solution)
-        found.append(solution)
-        decision = decision_of(program, labels, solution.units)
-        if not decision:  # nothing is rented: there is nothing to decide
-            break
-        taken.append(decision)
-    return Best(solutions=tuple(found))
 
 
 def unlike(program: Program, labels: IntArray, taken: list[Decision]) -> Program:

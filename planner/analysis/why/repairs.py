@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from planner.plan.model import others as told
 
 BOTH = "; "  # between the two limits of a quota that counts devices and shapes
-TEXTS = ("from_text", "to_text", "more_text", "setting")
 MOST_TIMES = 1000  # what seems to be enough of a limit that has no end of its own: beyond that nothing is tried
 CONFLICT_SHARE = 0.5  # of the time, when there is a limit; the ways out have the rest
 
@@ -271,8 +270,3 @@ def _loosening(changes: Sequence[told.Change], weight: int) -> float:
     """How much larger the limits are in all, each by its own size; by its weight what starts from nothing."""
     ratios = [one["to"] / one["from"] - 1.0 for one in changes if one["from"] and one["to"] is not None]
     return sum(ratios, 0.0) if len(ratios) == len(changes) else weight / 1e6
-
-
-def settings_of(changes: Sequence[told.Change]) -> list[str]:
-    """The --set texts of some changes."""
-    return [setting for one in changes if one["setting"] for setting in one["setting"].split(BOTH)]
