@@ -15,7 +15,7 @@ app = typer.Typer(help="Models by name: parameters, FLOPs and cache per token.",
 def list_models(frame: Frame, output: flags.Output = Form.table, out: flags.OutFile = None) -> None:
     """List the shipped models with their computed counts."""
     from planner.architecture.load import preset_summary
-    from planner.report.models_view import render_models
+    from planner.report.memory_view import render_models
 
     frame.emit(render_models(preset_summary(), output.value, **frame.view(out)), out)
 
@@ -32,7 +32,7 @@ def show(
     """Show one model: parameters, FLOPs per token, cache bytes per token by format, layer kinds."""
     from planner.architecture.load import load_model
     from planner.memory.model_facts import model_facts
-    from planner.report.models_view import render_model
+    from planner.report.memory_view import render_model
 
     facts = model_facts(load_model(model), sequence)
     frame.emit(render_model(facts, output.value, **frame.view(out)), out)

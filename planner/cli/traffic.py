@@ -21,8 +21,7 @@ def traffic(
 ) -> None:
     """Rate, burstiness, lengths, profile and peak of a request trace, and the scenario lines to paste."""
     from planner.report.reading_view import render_traffic
-    from planner.traffic.request_trace import read_trace
-    from planner.traffic.trace_facts import traffic_document
+    from planner.traffic.request_trace import read_trace, traffic_document
 
     try:
         with frame.progress("reading"):

@@ -21,8 +21,7 @@ from planner.errors import OutputError, PlanError
 from planner.files import read_package_text
 from planner.live.answer import Views
 from planner.live.desk import Answer, Desk, Question
-from planner.live.knobs import Changes
-from planner.live.saving import save
+from planner.live.knobs import Changes, save
 from planner.plan.model.frontier_document import Tradeoff
 
 Scope = dict[str, Any]
