@@ -8,10 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.analysis.others.added import trimmed
-from planner.analysis.others.decisions import decision_of, unlike
-from planner.analysis.others.near_optimal import most_microusd, range_of
-from planner.analysis.others.stability import changed_nodes, fewest_changes, with_move_cost
+from planner.analysis.others.decisions import (
+    changed_nodes,
+    decision_of,
+    fewest_changes,
+    most_microusd,
+    range_of,
+    trimmed,
+    unlike,
+    with_move_cost,
+)
 from planner.candidates.program import IntArray, Program
 from planner.optimize.solve import Solution, optimize
 from tests.frontier.brute import Plan, all_plans, small

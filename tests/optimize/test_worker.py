@@ -14,10 +14,9 @@ from planner.optimize import process, worker
 from planner.optimize.build import build
 from planner.optimize.model import Model
 from planner.optimize.pulp_adapter import installed_here
-from planner.optimize.question import arrays_of, header_of
 from planner.optimize.scope import hopeless, scope_of
 from planner.optimize.status import Ending, Options
-from planner.optimize.wire import Arrays, parts_of, unpacked
+from planner.optimize.wire import Arrays, arrays_of, header_of, parts_of, unpacked
 from tests.optimize.brute_supplies import random_supplied
 from tests.optimize.instances import program, row
 
