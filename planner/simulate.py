@@ -23,10 +23,8 @@ from numpy.typing import NDArray
 
 from planner.carriers import dataclass
 from planner.equations.registry import as_float
-from planner.estimate.serving_requests import KEYS, RequestShape
+from planner.estimate.serving_requests import KEYS
 from planner.estimate.serving_step import StepTimes
-
-LENGTHS = ("lognormal", "geometric")  # of outputs; one length for all where the second moment says so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,69 +41,10 @@ class Workload:
     cached_tokens: Values
     think_s: Values | None = None
 
-    @classmethod
-    def drawn(
-        cls,
-        shape: RequestShape,
-        requests_per_s: float,
-        requests: int,
-        *,
-        seed: int,
-        arrival_variability: float = 1.0,
-        lengths: str = "lognormal",
-    ) -> Workload:
-        """Requests with the moments of a shape: gamma times between arrivals (Poisson at a variability of 1).
-
-        Outputs are log-normal, or geometric whatever their second moment; prompts are log-normal.
-
-        Parameters
-        ----------
-        shape
-            Means and second moments of the lengths, as numbers; its classes do not count.
-        requests_per_s
-            Mean rate of arrivals, above 0.  [1/s]
-        requests
-            How many are drawn.
-        seed
-            The same seed draws the same requests.
-        arrival_variability
-            Squared coefficient of variation of the times between arrivals; 0 = evenly spaced.
-        lengths
-            Of the outputs: ``lognormal`` or ``geometric``.
-
-        Raises
-        ------
-        ValueError
-            There is no such distribution of lengths.
-        """
-        if lengths not in LENGTHS:
-            raise ValueError(f"lengths: {lengths!r} is none of {', '.join(LENGTHS)}")
-        rng = np.random.default_rng(seed)
-        mean_input, mean_output = float(shape.input_tokens), float(shape.output_tokens)
-        if arrival_variability > 0:
-            kind = 1 / arrival_variability
-            gaps = rng.gamma(kind, 1 / (kind * requests_per_s), requests)
-        else:
-            gaps = np.full(requests, 1 / requests_per_s)
-        prompts = _lognormal(rng, mean_input, float(shape.input_spread), requests)
-        if lengths == "geometric":
-            outputs = rng.geometric(1 / mean_output, requests).astype(np.float64)
-        else:
-            outputs = _lognormal(rng, mean_output, float(shape.output_spread), requests)
-        cached = prompts * (float(shape.cached_tokens) / mean_input)
-        return cls(arrival_s=np.cumsum(gaps), input_tokens=prompts, output_tokens=outputs, cached_tokens=cached)
-
     @property
     def requests(self) -> int:
         """How many requests there are."""
         return len(self.input_tokens)
-
-
-def _lognormal(rng: np.random.Generator, mean: float, spread: float, count: int) -> Values:
-    """Whole lengths of at least 1 with a mean and E[X^2] / E[X]^2."""
-    sigma = np.sqrt(np.log(spread))
-    drawn = mean * np.exp(sigma * rng.standard_normal(count) - sigma**2 / 2)
-    return np.asarray(np.maximum(np.rint(drawn), 1.0))
 
 
 CONTEXTS = 40  # columns of the table; a step is close to linear in the context
@@ -203,18 +142,13 @@ class SimulatedLoad:
 
 def simulate_replica(
     replica: StepTimes,
-    work: Workload | RequestShape,
+    work: Workload,
     *,
     batch_limit: int,
-    requests_per_s: float = 0.0,
     max_batched_tokens: int = 8192,
-    seed: int = 0,
-    requests: int = 20_000,
     warmup_share: float = 0.1,
-    arrival_variability: float = 1.0,
-    lengths: str = "lognormal",
 ) -> SimulatedLoad:
-    """Simulate a workload, or one that is drawn for a shape at a rate, and measure all but its ends.
+    """Simulate a workload, and measure all but its ends.
 
     A workload with users is a closed loop: its arrival times are those of each user's first request. The first
     `warmup_share` of the requests, and the last that share, load the replica without being measured. The same arguments
@@ -225,37 +159,21 @@ def simulate_replica(
     replica
         Its step times; numbers, or arrays of one element.
     work
-        The requests, or a shape from which they are drawn.
+        The requests.
     batch_limit
         Sequences that run at once at most.
-    requests_per_s
-        Mean rate of the requests that are drawn; given requests have their own times.  [1/s]
     max_batched_tokens
         Of one step: one for each running sequence, the others for prompts.
-    seed
-        Of the requests that are drawn.
-    requests
-        How many are drawn.
     warmup_share
         Share of the requests at either end that is not measured.
-    arrival_variability
-        Squared coefficient of variation of the times between arrivals that are drawn; 1 = Poisson, 0 = evenly spaced.
-    lengths
-        Of the outputs that are drawn: ``lognormal`` or ``geometric``.
 
     Raises
     ------
     ValueError
-        There is no slot or no token a step, no rate for requests to be drawn, or no such distribution of lengths.
+        There is no slot or no token a step.
     """
     if batch_limit < 1 or max_batched_tokens < 1:
         raise ValueError("a replica needs at least one slot and one token a step")
-    if isinstance(work, RequestShape):
-        if not requests_per_s > 0:
-            raise ValueError("requests_per_s: a rate above 0 is needed to draw arrivals")
-        work = Workload.drawn(
-            work, requests_per_s, requests, seed=seed, arrival_variability=arrival_variability, lengths=lengths
-        )
     table = StepTable.of(replica, work, batch_limit)
     engine = _Engine(table=table, work=work, limit=batch_limit, budget=max_batched_tokens)
     engine.run()

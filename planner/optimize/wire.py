@@ -1,7 +1,7 @@
 """How the planner and its solver process talk: frames of a JSON header and plain arrays.
 
 A frame is its length in 8 bytes, the length of the header in 4, the header, and the arrays one
-after another, each as its bytes; the header says which they are. Nothing in a frame is ever run. A model travels so, and comes back as one.
+after another, each as its bytes; the header says which they are. Nothing in a frame is ever run.
 """
 
 from __future__ import annotations
