@@ -198,19 +198,25 @@ def _mllama_vision(config: Config, text_width: int) -> dict[str, int]:
     }
 
 
-def _qwen3_vision(config: Config, text_width: int) -> dict[str, int]:
-    """Qwen3-VL: a merger at the end and one for each layer that the text sees on its way."""
+def _qwen_sizes(config: Config, text_width: int) -> tuple[int, int, int, int, int]:
+    """Width, heads, values of a patch, width of merged patches, and width of what the text is given."""
     width = config.count("hidden_size", most="width")
     heads = config.count("num_heads", most="heads")
     patch = config.count("patch_size", most="width")
     frames = config.count("temporal_patch_size", most="tokens", default=2)
     merged = width * config.count("spatial_merge_size", most="width", default=2) ** 2
     out = config.count("out_hidden_size", most="width", default=text_width)
+    return width, heads, _CHANNELS * frames * patch**2, merged, out
+
+
+def _qwen3_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Qwen3-VL: a merger at the end and one for each layer that the text sees on its way."""
+    width, heads, of_patch, merged, out = _qwen_sizes(config, text_width)
     seen = len(config.indices("deepstack_visual_indexes") or ())
     merger = matrix(merged, merged) + matrix(merged, out)
     positions = config.count("num_position_embeddings", most="tokens", default=2304)
     return {
-        "patches and positions": matrix(_CHANNELS * frames * patch**2, width) + matrix(positions, width, bias=False),
+        "patches and positions": matrix(of_patch, width) + matrix(positions, width, bias=False),
         "picture encoder": _seen(config, "depth", "intermediate_size", width, heads),
         "projector": merger + norm(width) + seen * (merger + norm(merged)),
     }
@@ -218,14 +224,9 @@ def _qwen3_vision(config: Config, text_width: int) -> dict[str, int]:
 
 def _qwen25_vision(config: Config, text_width: int) -> dict[str, int]:
     """Qwen2.5-VL: gated layers with biases, norms without, no learned positions."""
-    width = config.count("hidden_size", most="width")
-    heads = config.count("num_heads", most="heads")
-    patch = config.count("patch_size", most="width")
-    frames = config.count("temporal_patch_size", most="tokens", default=2)
-    merged = width * config.count("spatial_merge_size", most="width", default=2) ** 2
-    out = config.count("out_hidden_size", most="width", default=text_width)
+    width, heads, of_patch, merged, out = _qwen_sizes(config, text_width)
     return {
-        "patches and positions": matrix(_CHANNELS * frames * patch**2, width, bias=False),
+        "patches and positions": matrix(of_patch, width, bias=False),
         "picture encoder": _seen(config, "depth", "intermediate_size", width, heads, norm_bias=False, gated=True),
         "projector": matrix(merged, merged) + matrix(merged, out) + norm(width, bias=False),
     }
