@@ -51,7 +51,7 @@ def render_sweep(
         return json.render(document)
     if form == "csv":
         rows = flat_rows(document)
-        return csv.render(rows, list(dict.fromkeys(key for row in rows for key in row)))
+        return csv.render(rows, csv.columns_of(rows))
     if form == "html":
         return render_sweep_page(document)
     blocks = sweep_blocks(document, full=full, elapsed_s=elapsed_s)
