@@ -289,7 +289,7 @@ def solved(which: str) -> Any:
 def remembered(answers: dict[str, Any], versions: Mapping[str, str]) -> None:
     """Ask the solver nothing twice: what it said of a question is said of it again."""
     from planner.optimize import process
-    from planner.optimize.question import arrays_of, header_of
+    from planner.optimize.wire import arrays_of, header_of
 
     process._versions.update(versions)
     ask = process.Talk.ask

@@ -42,9 +42,8 @@ from planner.plan.certificate import (
     prices_alone,
     settled,
 )
-from planner.plan.least_weights import Least, Part, least_of_task, parts_of, priced_weights
+from planner.plan.least_weights import Least, Part, beyond_spot_share, least_of_task, parts_of, priced_weights
 from planner.plan.proof import SHOWN, digest_of_witness, gap_of, reaches
-from planner.plan.spot_share import beyond_spot_share
 
 if TYPE_CHECKING:
     from planner.plan.model.others import Certificate, Choice, FleetPrices, Prices, RequestPrices, Selection, Witness

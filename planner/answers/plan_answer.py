@@ -229,7 +229,7 @@ class Plan(Solved):
         InputError
             It is not a whole plan.
         """
-        from planner.api.exporting import export_plan
+        from planner.api.asking import export_plan
 
         return export_plan(self, form, catalog, workload=workload)
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.answers import CatalogTable, Comparison, Frontier, Plan, Reserve, Rows, Sweep
-from planner.api.asking import break_even, explain, marginal_values, margins, repairs, why_not
+from planner.api.asking import break_even, explain, export_plan, marginal_values, margins, repairs, why_not
 from planner.api.checking import verify
 from planner.api.comparing import compare, side_of, side_of_plan
-from planner.api.enumerating import enumerate_candidates
-from planner.api.exporting import export_plan
+from planner.api.listing import enumerate_candidates
 from planner.api.reserving import reserve
 from planner.api.schemas import (
     compare_schema,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from planner.analysis.tighten import solve_within_targets
 from planner.answers import Comparison
 from planner.api.checking import to_show
-from planner.api.enumerating import enumerate_candidates
+from planner.api.listing import enumerate_candidates
 from planner.api.sessions import Session
 from planner.api.solving import solve
 from planner.api.taking import PlanLike, ScenarioLike, catalog_of, document_of, scenario_of

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from planner.analysis.frontier.ahead import Ahead
+from planner.analysis.frontier.run import Ahead
 from planner.answers import Frontier
 from planner.api.taking import (
     PlanLike,

@@ -19,7 +19,7 @@ from planner.analysis.standing import standing_of
 from planner.analysis.tighten import on_exact_rates, solve_within_targets
 from planner.answers import Plan
 from planner.api.checking import case_problems
-from planner.api.enumerating import enumerate_candidates
+from planner.api.listing import enumerate_candidates
 from planner.api.taking import ScenarioLike, catalog_of, checked_count, checked_limit, checked_share, scenario_of
 from planner.brief import brief
 from planner.candidates.patience import LATEST, endless

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.answers import Plan, Rows
 from planner.api.checking import allows_suspect, scenario_in
-from planner.api.enumerating import enumerate_candidates
+from planner.api.listing import enumerate_candidates
 from planner.api.sessions import Session
 from planner.api.taking import ScenarioLike, checked_limit
 from planner.candidates.program import SHARE

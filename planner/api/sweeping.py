@@ -31,8 +31,7 @@ from planner.plan.references import load_model
 from planner.scenario.load import load_scenario, with_settings
 from planner.scenario.schema import Scenario
 from planner.sweeps.answering import BEGINS, Asker, Journal, Processes, Progress, Runner, checked_workers, in_turn
-from planner.sweeps.axes import Axis, Grid, grid_of
-from planner.sweeps.borders import MOST_HALVINGS, Border, borders_of, standing_of
+from planner.sweeps.axes import MOST_HALVINGS, Axis, Border, Grid, borders_of, grid_of, standing_of
 from planner.sweeps.document import sweep_document
 from planner.sweeps.question import LOST, Answered, Question, Row, Told, canonical, without_plan
 

@@ -256,9 +256,3 @@ def training_flop_per_token(
     """
     core = attention_forward_flop_per_token(architecture, sequence_length, causal=causal)
     return flops.model_flop_per_token(architecture.matmul_parameters, core)
-
-
-def prefill_flop_per_token(architecture: Architecture, sequence_length: FloatOrArray) -> FloatOrArray:
-    """Forward FLOPs per token of a prompt; the head is counted for every token."""
-    core = attention_forward_flop_per_token(architecture, sequence_length)
-    return flops.linear_forward_flop_per_token(architecture.matmul_parameters) + core

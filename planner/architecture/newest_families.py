@@ -47,11 +47,6 @@ def _named(change: Variant = attention_bias, /, **names: str) -> Variant:
     return variant
 
 
-def _always(family: Family, **fixed: Any) -> Family:
-    """What attention has, whatever the config says."""
-    return replace(family, variant=lambda config, row: replace(attention_bias(config, row), **fixed))
-
-
 def _chatglm(config: Config, family: Family) -> Family:
     """ChatGLM 2 to GLM-4: groups of keys where `multi_query_attention` is on."""
     data = config.data

@@ -1,7 +1,8 @@
-"""Parameters of encoders of pictures, and of what ties them to the text; every count is composed of EQ-PAR-*.
+"""Parameters of encoders of pictures and sound, and of what ties them to the text; every count is composed of EQ-PAR-*.
 
 Sources: the model classes of transformers 5.23.0 (`models/*/modeling_*.py`), and the code beside the checkpoints of
 Kimi K2.5, Molmo and Logics. Published counts of checkpoints confirm each: see tests/architecture/test_encoders.py.
+Those of sound are confirmed on no device by transformers 5.24.0: see tests/architecture/test_sound.py.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from planner.architecture.audio import is_heard, sound_parts
 from planner.architecture.config import TEXT_CONFIGS, Config
 from planner.architecture.encoders import equal_layers, matrix, norm, size_of_heads
 from planner.equations import parameters as par
@@ -198,19 +198,25 @@ def _mllama_vision(config: Config, text_width: int) -> dict[str, int]:
     }
 
 
-def _qwen3_vision(config: Config, text_width: int) -> dict[str, int]:
-    """Qwen3-VL: a merger at the end and one for each layer that the text sees on its way."""
+def _qwen_sizes(config: Config, text_width: int) -> tuple[int, int, int, int, int]:
+    """Width, heads, values of a patch, width of merged patches, and width of what the text is given."""
     width = config.count("hidden_size", most="width")
     heads = config.count("num_heads", most="heads")
     patch = config.count("patch_size", most="width")
     frames = config.count("temporal_patch_size", most="tokens", default=2)
     merged = width * config.count("spatial_merge_size", most="width", default=2) ** 2
     out = config.count("out_hidden_size", most="width", default=text_width)
+    return width, heads, _CHANNELS * frames * patch**2, merged, out
+
+
+def _qwen3_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Qwen3-VL: a merger at the end and one for each layer that the text sees on its way."""
+    width, heads, of_patch, merged, out = _qwen_sizes(config, text_width)
     seen = len(config.indices("deepstack_visual_indexes") or ())
     merger = matrix(merged, merged) + matrix(merged, out)
     positions = config.count("num_position_embeddings", most="tokens", default=2304)
     return {
-        "patches and positions": matrix(_CHANNELS * frames * patch**2, width) + matrix(positions, width, bias=False),
+        "patches and positions": matrix(of_patch, width) + matrix(positions, width, bias=False),
         "picture encoder": _seen(config, "depth", "intermediate_size", width, heads),
         "projector": merger + norm(width) + seen * (merger + norm(merged)),
     }
@@ -218,14 +224,9 @@ def _qwen3_vision(config: Config, text_width: int) -> dict[str, int]:
 
 def _qwen25_vision(config: Config, text_width: int) -> dict[str, int]:
     """Qwen2.5-VL: gated layers with biases, norms without, no learned positions."""
-    width = config.count("hidden_size", most="width")
-    heads = config.count("num_heads", most="heads")
-    patch = config.count("patch_size", most="width")
-    frames = config.count("temporal_patch_size", most="tokens", default=2)
-    merged = width * config.count("spatial_merge_size", most="width", default=2) ** 2
-    out = config.count("out_hidden_size", most="width", default=text_width)
+    width, heads, of_patch, merged, out = _qwen_sizes(config, text_width)
     return {
-        "patches and positions": matrix(_CHANNELS * frames * patch**2, width, bias=False),
+        "patches and positions": matrix(of_patch, width, bias=False),
         "picture encoder": _seen(config, "depth", "intermediate_size", width, heads, norm_bias=False, gated=True),
         "projector": matrix(merged, merged) + matrix(merged, out) + norm(width, bias=False),
     }
@@ -440,5 +441,101 @@ _VISION: Mapping[str, Callable[[Config, int], dict[str, int]]] = MappingProxyTyp
         "qwen3_vl": _qwen3_vision,
         "qwen3_vl_moe": _qwen3_vision,
         "smolvlm": _idefics3_vision,
+    }
+)
+
+
+_WIDTH = ("d_model", "hidden_size")
+_PATCH = 9  # of a convolution three by three
+
+
+def sound_parts(family: str, config: Config, outer: Mapping[str, object], text_width: int) -> dict[str, int] | None:
+    """Parameters of the encoder of sound and of what ties it to the text, by part; None of a family not counted.
+
+    Parameters
+    ----------
+    family
+        Of the whole model.
+    config
+        The part that tells of the encoder; what is wrong in it is noted there.
+    outer
+        The whole config.
+    text_width
+        Of the text model.  [values]
+    """
+    made = _SOUND.get(family)
+    return made(config, outer, text_width) if made else None
+
+
+def is_heard(family: str) -> bool:
+    """Whether the encoder of sound of a family is counted."""
+    return family in _SOUND
+
+
+def _layers(config: Config, *, keys_biased: bool = False) -> int:
+    """Whisper's layers, whose keys have no bias."""
+    width = config.count(*_WIDTH, most="width")
+    heads = config.count("encoder_attention_heads", "num_attention_heads", most="heads", default=20)
+    count = config.count("encoder_layers", "num_hidden_layers", most="layers", default=32)
+    inner = config.count("encoder_ffn_dim", "intermediate_size", most="width", default=4 * width)
+    head_size = size_of_heads(config, width, heads, "encoder_attention_heads")
+    return equal_layers(count, width, heads, head_size, inner) - (0 if keys_biased else count * width)
+
+
+def _whisper_encoder(config: Config, *, learned: bool) -> int:
+    """Two convolutions of width 3, positions, layers and a norm."""
+    width = config.count(*_WIDTH, most="width")
+    bands = config.count("num_mel_bins", most="width", default=128)
+    positions = config.count("max_source_positions", most="tokens", default=1500)
+    places = int(par.embedding_parameters(0, width, positions=positions)) if learned else 0
+    return matrix(3 * bands, width) + matrix(3 * width, width) + places + _layers(config) + norm(width)
+
+
+def _qwen2_audio(config: Config, outer: Mapping[str, object], text_width: int) -> dict[str, int]:
+    width = config.count(*_WIDTH, most="width")
+    return {"sound encoder": _whisper_encoder(config, learned=True), "sound projector": matrix(width, text_width)}
+
+
+def _voxtral(config: Config, outer: Mapping[str, object], text_width: int) -> dict[str, int]:
+    """Voxtral: four frames go into one word, as wide as the feed-forward part of a layer."""
+    inner = config.count("encoder_ffn_dim", "intermediate_size", most="width", default=5120)
+    projector = matrix(inner, text_width, bias=False) + matrix(text_width, text_width, bias=False)
+    return {"sound encoder": _whisper_encoder(config, learned=True), "sound projector": projector}
+
+
+def _flamingo(config: Config, outer: Mapping[str, object], text_width: int) -> dict[str, int]:
+    width, bias = config.count(*_WIDTH, most="width"), outer.get("projector_bias") is not False
+    projector = matrix(width, text_width, bias=bias) + matrix(text_width, text_width, bias=bias)
+    return {"sound encoder": _whisper_encoder(config, learned=True), "sound projector": projector}
+
+
+def _omni(config: Config, outer: Mapping[str, object], text_width: int) -> dict[str, int]:
+    """Qwen2.5-Omni: positions are waves; two words begin and end what is heard."""
+    width, out = config.count(*_WIDTH, most="width"), config.count("output_dim", most="width", default=text_width)
+    projector = matrix(width, out) + matrix(2, out, bias=False)
+    return {"sound encoder": _whisper_encoder(config, learned=False), "sound projector": projector}
+
+
+def _omni_3(config: Config, outer: Mapping[str, object], text_width: int) -> dict[str, int]:
+    """Qwen3-Omni: three convolutions, each of which halves bands and frames; keys have a bias."""
+    width, out = config.count(*_WIDTH, most="width"), config.count("output_dim", most="width", default=text_width)
+    wide, bands = config.count("downsample_hidden_size", most="width", default=480), config.count(
+        "num_mel_bins", most="width", default=128)  # fmt: skip
+    for _ in range(3):
+        bands = (bands + 1) // 2
+    into = matrix(_PATCH, wide) + 2 * matrix(_PATCH * wide, wide) + matrix(wide * bands, width, bias=False)
+    return {
+        "sound encoder": into + _layers(config, keys_biased=True) + norm(width),
+        "sound projector": matrix(width, width) + matrix(width, out),
+    }
+
+
+_SOUND: Mapping[str, Callable[[Config, Mapping[str, object], int], dict[str, int]]] = MappingProxyType(
+    {
+        "audioflamingo3": _flamingo,
+        "qwen2_5_omni_thinker": _omni,
+        "qwen2_audio": _qwen2_audio,
+        "qwen3_omni_moe_thinker": _omni_3,
+        "voxtral": _voxtral,
     }
 )

@@ -17,16 +17,21 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from planner.budget.charges import COMMITTED, INSTALMENTS, UPFRONT, VARIABLE, Charge, charges_of
-from planner.budget.lines import (
+from planner.budget.charges import (
+    COMMITTED,
+    INSTALMENTS,
     MONTH_HOURS,
     MONTHS,
     MOST_MONTHS,
     UNUSED,
+    UPFRONT,
+    VARIABLE,
+    Charge,
     Line,
     Month,
     begin_of,
     by_time,
+    charges_of,
     lines_of,
     months_until,
     weighed,

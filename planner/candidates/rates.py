@@ -67,10 +67,6 @@ class RatesTable(ServingTable):
         """Nothing is known of memory."""
         return {}, 0.0
 
-    def batch_row(self, row: int) -> float | None:
-        """Nor of batches."""
-        return None
-
 
 def resolve_rates(fleet: ServingFleet, arch: Architecture, scenario: Scenario, catalog: Catalog) -> RatesQuestion:
     """The fleet with its defaults filled in.

@@ -260,12 +260,6 @@ class ServingTable:
         terms = {name: value if np.isfinite(value) else 0.0 for name, value in memory.terms.row(place).items()}
         return terms, float(_at(memory.usable_bytes, place))
 
-    def batch_row(self, row: int) -> float | None:
-        """Sequences that a replica of a row may run at once; None where that is not known."""
-        assert self.evaluated is not None
-        batch = float(_at(self.evaluated.memory_on(int(self.part[row])).batch, self.places[row]))
-        return batch if np.isfinite(batch) else None
-
 
 def _at(values: Any, index: Any) -> Any:
     array = np.asarray(values)

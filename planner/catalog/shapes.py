@@ -238,19 +238,9 @@ def read_shape(fields: Fields, above: Origin, known: Mapping[str, Shape], device
     return replace(found, facts={**shape.facts, **facts.found})
 
 
-def known_device(fields: Fields, devices: dict[str, Device], key: str = "device") -> str:
-    """The id of a device that a file names, known or not; "" where it names none.
-
-    Parameters
-    ----------
-    fields
-        The entry; its problems take an id that is missing or unknown.
-    devices
-        Devices of the catalog, by id.
-    key
-        Under which the id stands; it is taken.
-    """
-    node = fields.take(key, required=True)
+def known_device(fields: Fields, devices: dict[str, Device]) -> str:
+    """The id of a device that a file names, known or not; "" where it names none."""
+    node = fields.take("device", required=True)
     if node is None:
         return ""
     name = str(node.value)  # whatever it holds: a list is the name of no device

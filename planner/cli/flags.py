@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from planner.cli import clock, complete
-from planner.cli.frame import Form, Frame, usage
+from planner.cli.frame import Form, Frame, PageForm, usage
 
 if TYPE_CHECKING:
     from planner.deadline import Deadline
@@ -58,6 +58,7 @@ Model = Annotated[
     ),
 ]
 Output = Annotated[Form, typer.Option("--output", "-o", help="Output format.")]
+PageOutput = Annotated[PageForm, typer.Option("--output", "-o", help="Output format.")]
 OutFile = Annotated[str | None, typer.Option("--out", metavar="FILE", help="Write there; - is stdout.")]
 Settings = Annotated[
     list[str] | None,

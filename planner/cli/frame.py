@@ -46,6 +46,16 @@ class Form(StrEnum):
     md = "md"
 
 
+class PageForm(StrEnum):
+    """Output formats of what is a page, too."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    md = "md"
+    html = "html"
+
+
 @dataclass(slots=True, kw_only=True)
 class Frame:
     """One run of a command: its streams and how much it may say."""

@@ -11,18 +11,8 @@ import typer
 
 from planner.cli import complete, flags
 from planner.cli.flags import deadline_of, share_of
-from planner.cli.frame import Frame, command, usage
+from planner.cli.frame import Frame, PageForm, command, usage
 from planner.cli.interrupts import on_time
-
-
-class FrontierForm(StrEnum):
-    """Output formats of a frontier."""
-
-    table = "table"
-    json = "json"
-    csv = "csv"
-    md = "md"
-    html = "html"
 
 
 class Against(StrEnum):
@@ -51,7 +41,7 @@ def frontier(
             autocompletion=complete.workloads,
         ),
     ] = None,
-    output: Annotated[FrontierForm, typer.Option("--output", "-o", help="Output format.")] = FrontierForm.table,
+    output: flags.PageOutput = PageForm.table,
     out: flags.OutFile = None,
     most: Annotated[
         int, typer.Option("--most", min=1, max=flags.MOST_COUNT, help="Points to look for in this run.")

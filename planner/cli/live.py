@@ -59,7 +59,7 @@ def live(
     from planner import api
     from planner.live.answer import Views
     from planner.live.desk import Desk
-    from planner.live.saving import default_name
+    from planner.live.knobs import default_name
     from planner.live.server import ADDRESS, App, Guard, bound, listening
 
     with closing(bound(port)) as place:

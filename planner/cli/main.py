@@ -30,11 +30,12 @@ Exit codes:
   6 no plan, 7 too dear (compare), 8 not written, 9 verified, not proven
 """
 _COMPLETION = {"--show-completion", "--install-completion"}
-ROOMS = (  # a module for each command or group of commands, in the order of the help
+ROOMS = (  # commands and groups of commands, in the order of the help: a module each, but for those of facts.py
     *("init", "solve", "explain", "live", "report", "compare", "export", "frontier", "sweep", "reserve"),
     *("candidates", "memory", "traffic", "verify", "validate", "calibrate", "catalog", "models", "read", "scenarios"),
     *("schema", "help"),
 )
+_FACTS = ("candidates", "traffic", "models", "scenarios", "schema", "help")
 
 
 @cache
@@ -59,7 +60,10 @@ def app_of(*rooms: str) -> typer.Typer:
     )
     app.callback()(plan)
     for room in rooms:
-        import_module(f"planner.cli.{room}").register(app)
+        if room in _FACTS:
+            import_module("planner.cli.facts").REGISTER[room](app)
+        else:
+            import_module(f"planner.cli.{room}").register(app)
     return app
 
 

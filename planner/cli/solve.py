@@ -179,7 +179,7 @@ def _show(
     else:
         view |= {"saved": saved, **beside}
         if saved and output is Form.table:
-            from planner.api.exporting import launching_format
+            from planner.api.asking import launching_format
 
             view["launch"] = launching_format(plan, catalog) or ""
         if whole:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from planner.cli import flags
-from planner.cli.frame import Frame, command
+from planner.cli.frame import Frame, PageForm, command
 
 app = typer.Typer(help="Predictions held against measurements, with their errors.", no_args_is_help=True)
 
@@ -19,16 +19,6 @@ class Tier(StrEnum):
 
     rule = "rule"
     analytic = "analytic"
-
-
-class ReportForm(StrEnum):
-    """Output formats of a report."""
-
-    table = "table"
-    json = "json"
-    csv = "csv"
-    md = "md"
-    html = "html"
 
 
 DataFile = Annotated[
@@ -42,7 +32,7 @@ def training(
     data: DataFile = None,
     family: Annotated[Patterns, typer.Option("--family", metavar="PATTERN", help="Only these; repeatable.")] = None,
     source: Annotated[Patterns, typer.Option("--source", metavar="PATTERN", help="Only these; repeatable.")] = None,
-    output: Annotated[ReportForm, typer.Option("--output", "-o", help="Output format.")] = ReportForm.table,
+    output: flags.PageOutput = PageForm.table,
     out: flags.OutFile = None,
     hardware: flags.HardwareFolder = None,
 ) -> None:
@@ -74,7 +64,7 @@ def serving(
     engine: Annotated[Patterns, typer.Option("--engine", metavar="PATTERN", help="Only these; repeatable.")] = None,
     device: Annotated[Patterns, typer.Option("--device", metavar="PATTERN", help="Only these; repeatable.")] = None,
     source: Annotated[Patterns, typer.Option("--source", metavar="PATTERN", help="Only these; repeatable.")] = None,
-    output: Annotated[ReportForm, typer.Option("--output", "-o", help="Output format.")] = ReportForm.table,
+    output: flags.PageOutput = PageForm.table,
     out: flags.OutFile = None,
     hardware: flags.HardwareFolder = None,
 ) -> None:
@@ -102,7 +92,7 @@ def totals(
     frame: Frame,
     data: DataFile = None,
     tier: Annotated[Tier, typer.Option("--tier", help="The estimator to judge.")] = Tier.analytic,
-    output: Annotated[ReportForm, typer.Option("--output", "-o", help="Output format.")] = ReportForm.table,
+    output: flags.PageOutput = PageForm.table,
     out: flags.OutFile = None,
     hardware: flags.HardwareFolder = None,
 ) -> None:

@@ -163,7 +163,7 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def dns_label(name: str, fallback: str = "workload") -> str:
+def dns_label(name: str) -> str:
     """A DNS-1123 label made of a name: at most 63 of a-z, 0-9 and "-", which it neither begins nor ends with.
 
     Examples
@@ -172,7 +172,7 @@ def dns_label(name: str, fallback: str = "workload") -> str:
     'chat-fleet-2'
     """
     label = re.sub(r"[^a-z0-9]+", "-", name.lower())[:DNS_LABEL_LENGTH].strip("-")
-    return label or fallback
+    return label or "workload"
 
 
 def object_name(stem: str) -> str:
@@ -293,6 +293,6 @@ def placed(launch: Launch) -> str:
     return f"{shape}, {place}, {machine.price_model}"
 
 
-def commented(lines: Sequence[str], mark: str = "#") -> str:
+def commented(lines: Sequence[str]) -> str:
     """Lines as comments of a script, YAML or TOML file."""
-    return "".join(f"{mark} {line}".rstrip() + "\n" for line in lines)
+    return "".join(f"# {line}".rstrip() + "\n" for line in lines)

@@ -25,7 +25,6 @@ from planner.estimate.frameworks import planned_framework, software_stage
 from planner.estimate.resolve import framework_of
 from planner.export.launch import (
     Bucket,
-    Group,
     Launch,
     Machine,
     Model,
@@ -427,11 +426,6 @@ def _training_launch(
     job: TrainingJob, workload: TrainingWorkload, row: TrainingAllocation, common: Common, on: OnNode | None
 ) -> TrainingLaunch:
     split, demand, machine = row["layout"], workload["demand"], common["machine"]
-    group = Group(
-        sequences=whole(row["mix"]["sequences"]),
-        batch_sequences=whole(row["mix"]["batch_sequences"]),
-        groups=whole(row["mix"]["groups"]),
-    ) if "mix" in row else None  # fmt: skip
     layout = TrainingLayout(
         dp=whole(split["dp"]),
         tp=whole(split["tp"]),
@@ -458,7 +452,7 @@ def _training_launch(
         epochs=above_zero(demand["epochs"]),
         progress_tokens=real(demand["progress_tokens"]),
         checkpoint_every_s=if_any(row["run"]["checkpoint_every_s"]) if row["run"]["modelled"] else None,
-        group=group,
+        mixed="mix" in row,
         turn=_turn(workload, row),
         on=on,
         **common,

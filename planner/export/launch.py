@@ -279,15 +279,6 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """One offer's part of a job that runs on several at once."""
-
-    sequences: int  # of each global batch
-    batch_sequences: int
-    groups: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """One of the two parts of a job that begins on spot and goes on from a checkpoint on demand."""
 
@@ -312,7 +303,7 @@ class TrainingLaunch(Launch):
     token_factor: float  # tokens that a batch above the critical one costs, over those of a small batch
     checkpoint_every_s: float | None
     software: str  # row of planner.estimate.frameworks that time and memory were predicted for
-    group: Group | None  # of a mixed job
+    mixed: bool  # runs on several offers at once
     turn: Turn | None = None  # of a job that changes machines
     on: OnNode | None = None  # which devices of a node that fleets run on too; None: its nodes are its own
 

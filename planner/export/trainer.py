@@ -147,7 +147,7 @@ def asked_of(launch: TrainingLaunch) -> Asked:
         family=machine.family,
         part=machine.shape_kind in ("mig", "share") and machine.devices // launch.jobs > 1,
         slices=launch.nodes_per_job,
-        mixed=launch.group is not None,
+        mixed=launch.mixed,
     )  # fmt: skip
 
 

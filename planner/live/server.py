@@ -17,13 +17,11 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
-from planner.carriers import dataclass
 from planner.errors import OutputError, PlanError
 from planner.files import read_package_text
 from planner.live.answer import Views
 from planner.live.desk import Answer, Desk, Question
-from planner.live.knobs import Changes
-from planner.live.saving import save
+from planner.live.knobs import Changes, save
 from planner.plan.model.frontier_document import Tradeoff
 
 Scope = dict[str, Any]
@@ -170,11 +168,6 @@ class App:
         except PlanError as error:
             line = {"kind": "refused", "text": str(error)}
         await _reply(send, 200, "application/json", _json(line))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _End:
-    """Nothing follows."""
 
 
 class _Waiting:

@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from planner.candidates.program import IntArray
-from planner.optimize.answer import Adapter, Answer
+from planner.optimize.answer import Adapter, Answer, Kept
 from planner.optimize.check import judge
 from planner.optimize.criteria import LINEAR
 from planner.optimize.greedy import greedy_plan
-from planner.optimize.kept import Kept
 from planner.optimize.model import Model
 from planner.optimize.scope import Scope
 from planner.optimize.status import Ending, FloatArray, Options, Outcome

@@ -127,7 +127,6 @@ def _alone(candidates: Candidates) -> bool:
 class _Priced:
     """A relaxation with what it charges for limits."""
 
-    scope: Scope
     model: Model  # without artificial columns
     relaxation: Relaxation
     prices: Mapping[str, Prices]  # of each job that may be mixed; scaled
@@ -146,7 +145,7 @@ def _priced(candidates: Candidates, criterion: str) -> _Priced | None:
     limits = _limit_charges(model, scope, found)
     prices = {task.name: prices_of_mixes(candidates, task, limits, criterion, model.scale) for task in mixing.values()}
     worth = {task.name: float(found.multipliers[line]) for line, task in mixing.items()}
-    return _Priced(scope=scope, model=model, relaxation=found, prices=prices, worth=worth)
+    return _Priced(model=model, relaxation=found, prices=prices, worth=worth)
 
 
 def _lines(model: Model, kind: str) -> list[int]:

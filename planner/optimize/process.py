@@ -18,9 +18,8 @@ from planner.deadline import TimeIsUp
 from planner.optimize import child as children
 from planner.optimize.child import Child
 from planner.optimize.model import Model
-from planner.optimize.question import arrays_of, header_of
 from planner.optimize.status import Ending, FloatArray, Options, Outcome
-from planner.optimize.wire import Arrays, parts_of, unpacked
+from planner.optimize.wire import Arrays, arrays_of, header_of, parts_of, unpacked
 
 GRACE_S = 1.0  # beyond its time limit before a solver counts as hung
 PARTING_S = 0.5  # for CBC to write its best point when it is told to stop

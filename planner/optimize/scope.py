@@ -83,12 +83,8 @@ class Scope:
         held = replace(self, settled=(*self.settled, (criterion, value)))
         return held.only(self.program.finish_s <= value) if criterion == "time" else held
 
-    def fix(self, column: int, units: int) -> Scope:
-        """The same with the units of a column decided; a training task that is complete is closed."""
-        return self.fix_all({column: units})
-
     def fix_all(self, units: dict[int, int]) -> Scope:
-        """The same with the units of some columns decided; see `fix`."""
+        """The same with the units of some columns decided; a training task that is complete is closed."""
         upper, fixed = self.upper.copy(), (*self.fixed, *units.items())
         decided = dict(fixed)
         columns, amounts = np.array(list(decided)), np.array(list(decided.values()))

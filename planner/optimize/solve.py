@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from planner.candidates.program import IntArray, Program
 from planner.deadline import Deadline, TimeIsUp, is_up, left_s
 from planner.optimize.adapter import PulpAdapter
+from planner.optimize.answer import Kept
 from planner.optimize.check import flows_of, violations
 from planner.optimize.child import most_threads
 from planner.optimize.criteria import criteria_of, told_value, value_of
 from planner.optimize.greedy import greedy_plan
 from planner.optimize.incumbent import at_most
-from planner.optimize.kept import Kept
 from planner.optimize.lexicographic import TIES_S, Ended, settle_all
 from planner.optimize.places import apart, together
 from planner.optimize.pulp_adapter import SOLVERS

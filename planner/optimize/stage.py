@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from planner.candidates.program import IntArray, splits_simply
 from planner.carriers import dataclass
-from planner.optimize.answer import Adapter, Answer
+from planner.optimize.answer import Adapter, Answer, Kept
 from planner.optimize.apart import Apart, apart_of
 from planner.optimize.build import build
 from planner.optimize.check import Verdict, judge, violations
@@ -27,7 +27,6 @@ from planner.optimize.enumerate import Floor, floor_of, is_plan, narrowed, ways_
 from planner.optimize.fleet import cuts_of_point, cuts_of_prices, learn
 from planner.optimize.fleets import list_plans, listable
 from planner.optimize.incumbent import at_most, known_value
-from planner.optimize.kept import Kept
 from planner.optimize.large import decomposed
 from planner.optimize.model import Model
 from planner.optimize.relax import Relaxation, relax

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from planner.optimize.model import Lines, Model
 
 Arrays = dict[str, NDArray[Any]]
 Buffer = bytes | memoryview
@@ -27,11 +30,6 @@ def parts_of(header: Mapping[str, Any], **arrays: NDArray[Any]) -> list[Buffer]:
     size = 4 + len(head) + sum(array.nbytes for array in plain.values())
     bodies = [array.data.cast("B") for array in plain.values() if array.size]
     return [size.to_bytes(HEAD, "big") + len(head).to_bytes(4, "big") + head, *bodies]
-
-
-def packed(header: Mapping[str, Any], **arrays: NDArray[Any]) -> bytes:
-    """One frame, its length in front, as a whole."""
-    return b"".join(parts_of(header, **arrays))
 
 
 def unpacked(frame: bytes) -> tuple[dict[str, Any], Arrays]:
@@ -50,3 +48,37 @@ def unpacked(frame: bytes) -> tuple[dict[str, Any], Arrays]:
     if size != len(frame):
         raise ValueError("a frame of another length than its header says")
     return header, arrays
+
+
+def header_of(model: Model) -> dict[str, Any]:
+    """The families of variables and lines, each with how many follow one another."""
+    kinds = [(kind, sum(1 for _ in same)) for kind, same in groupby(model.table().kinds)]
+    return {"variables": model.families, "lines": kinds}
+
+
+def arrays_of(model: Model) -> Arrays:
+    """Numbers of variables and lines."""
+    table = model.table()
+    rows = {"starts": table.starts, "entries": table.variables, "coefficients": table.coefficients}
+    sides = {"low": table.low, "high": table.high}
+    return {"upper": model.upper, "integer": model.integer, "objective": model.objective, **rows, **sides}
+
+
+def model_of(header: dict[str, Any], arrays: Arrays) -> Model:
+    """The model again, without what only the planner knows of it: columns, flows and routes."""
+    lines = Lines(
+        kinds=tuple(kind for kind, count in header["lines"] for _ in range(count)),
+        starts=arrays["starts"],
+        variables=arrays["entries"],
+        coefficients=arrays["coefficients"],
+        low=arrays["low"],
+        high=arrays["high"],
+    )
+    return Model.of(
+        columns=np.arange(len(arrays["upper"])),
+        families=[(prefix, count) for prefix, count in header["variables"]],
+        upper=arrays["upper"],
+        integer=arrays["integer"],
+        objective=arrays["objective"],
+        lines=lines,
+    )

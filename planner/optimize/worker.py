@@ -27,9 +27,8 @@ import numpy as np
 from planner.optimize import highs, pulp_adapter
 from planner.optimize.child import HEAD, PREFIX, SWEEP_S, exactly, write_all
 from planner.optimize.model import Model
-from planner.optimize.question import model_of
 from planner.optimize.status import Ending, FloatArray, Options, Outcome
-from planner.optimize.wire import Arrays, parts_of, unpacked
+from planner.optimize.wire import Arrays, model_of, parts_of, unpacked
 
 Say = Callable[..., None]
 Header = dict[str, Any]

@@ -54,7 +54,6 @@ def _one_document(source: Source) -> bool:
 
 # vLLM, SGLang, InferenceX: one flat object a run
 
-_VLLM = {"request_throughput", "output_throughput"}
 _LATENCY = re.compile(r"(?:mean|median|p\d+)_(?:ttft|tpot|itl|e2el)(_ms)?$")
 
 

@@ -23,7 +23,6 @@ from planner.carriers import dataclass
 from planner.reading.kinds import Skips
 from planner.reading.source import Source, refused
 
-MOST_DEEP = 60
 _MOST_HEAD = 200
 _DEPTH = 3  # of keys above a list of records
 _SPANS = "resourceSpans"

@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 from typing_extensions import TypedDict
 
-from planner.calibrate.calibration import Calibration
-from planner.calibrate.gather import folds_of
+from planner.calibrate.calibration import Calibration, folds_of
 from planner.calibrate.serving import ServingCalibrationRun
 from planner.calibrate.serving_fit import SERVING_PRIORS
 from planner.calibrate.training import by_family

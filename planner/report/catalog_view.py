@@ -277,7 +277,7 @@ def sheet(catalog: Catalog, identifier: str) -> EntrySheet:
             return _shape_sheet(catalog, catalog.shapes[name])
     offer = next((offer for offer in catalog.offers if offer.id == identifier), None)
     if offer is not None:
-        return _offer_sheet(catalog, offer)
+        return _offer_sheet(offer)
     try:
         return _device_sheet(catalog, find_device(catalog, identifier))
     except InputError as error:
@@ -320,7 +320,7 @@ def _shape_sheet(catalog: Catalog, shape: Shape) -> EntrySheet:
     }  # fmt: skip
 
 
-def _offer_sheet(catalog: Catalog, offer: Offer) -> EntrySheet:
+def _offer_sheet(offer: Offer) -> EntrySheet:
     own = {field.name: offer.provenance for field in fields(offer)}
     return {
         "schema": "plan/catalog-entry/v1", "kind": "offer", "id": offer.id, "aliases": [], "facts": _facts(offer, own),

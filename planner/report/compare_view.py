@@ -239,7 +239,7 @@ def render_comparison(
         return json.render(document)
     if form == "csv":
         rows = flat_rows(document)
-        return csv.render(rows, list(dict.fromkeys(key for row in rows for key in row)))
+        return csv.render(rows, csv.columns_of(rows))
     blocks = comparison_blocks(document, full=full)
     return markdown.draw(blocks) if form == "md" else text.draw(blocks, width=width, style=text.Style(colour))
 

@@ -45,6 +45,11 @@ PLAN_COLUMNS = (
 )  # fmt: skip
 
 
+def columns_of(rows: Iterable[Mapping[str, object]]) -> list[str]:
+    """Every key of the rows, in the order in which they appear."""
+    return list(dict.fromkeys(key for row in rows for key in row))
+
+
 def render(rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> str:
     """Rows as CSV with a header line; columns a row lacks stay empty."""
     buffer = io.StringIO()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, Decimal
 
 from planner import units
@@ -53,11 +53,6 @@ def answer_rows(answers: Answers) -> list[dict[str, object]]:
         for where, told in _layout_rows(one)
     ]
     return [*values, *prices, *reasons, *layouts]
-
-
-def columns_of(rows: Sequence[Mapping[str, object]]) -> list[str]:
-    """Every key of the rows, in the order in which they appear."""
-    return list(dict.fromkeys(key for row in rows for key in row))
 
 
 def _flat(value: object) -> object:

@@ -24,7 +24,7 @@ from planner.report import csv, json, markdown, text
 from planner.report import plan_words as words
 from planner.report import serving_words as serving
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns
-from planner.report.explain_limits import answer_blocks, answer_rows, columns_of
+from planner.report.explain_limits import answer_blocks, answer_rows
 from planner.report.plan_view import infeasible_blocks, plan_title
 from planner.report.schedule_view import KINDS, chains, mean_of, moment
 from planner.units import format_number as number
@@ -364,7 +364,7 @@ def render_explanation(
     if form == "csv":
         rows = _rejected_rows(ledgers) if rejected else [row for entry in chosen for row in _term_rows(entry)]
         rows = answer_rows(answers) if answers else rows
-        return csv.render(rows, columns_of(rows) if rows else ["workload"])
+        return csv.render(rows, csv.columns_of(rows) if rows else ["workload"])
     blocks = explanation_blocks(document, workload=workload, rejected=rejected, answers=answers)
     if form == "md":
         return markdown.draw(blocks)

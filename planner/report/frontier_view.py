@@ -176,7 +176,7 @@ def render_frontier(
     if form == "json":
         return json.render(document)
     if form == "csv":
-        return csv.render(rows, list(dict.fromkeys(key for row in rows for key in row)))
+        return csv.render(rows, csv.columns_of(rows))
     if form == "html":
         return _page(document)
     blocks = frontier_blocks(document, elapsed_s=elapsed_s)

@@ -92,8 +92,7 @@ def render_candidates(
         Of a table: with escape codes for a terminal.
     """
     if form in ("csv", "json"):
-        keys = list(dict.fromkeys(key for row in rows for key in row))
-        return render(rows, [], form=form, keys=keys)
+        return render(rows, [], form=form, keys=csv.columns_of(rows))
     shown = rows if full else _cheapest(rows)
     title = f"{len(rows):,} candidates" + ("" if len(shown) == len(rows) else f", the {len(shown)} cheapest · -v: all")
     cells = [{**row, "layout": _layout(row), "load": _load(row)} for row in shown]

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from planner import units
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Lines, columns
-from planner.traffic.trace_facts import TrafficDocument
+from planner.traffic.request_trace import TrafficDocument
 from planner.units import format_number as number
 
 _FIELDS = ["source", "part", "name", "value", "unit"]

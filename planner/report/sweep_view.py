@@ -16,7 +16,7 @@ from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Headline, Items, Lines, columns, warned
 from planner.report.escape import terminal
 from planner.report.notebook import blocks_html
-from planner.sweeps.borders import Border, Side, turns
+from planner.sweeps.axes import Border, Side, turns
 from planner.sweeps.document import Asked, AxisTold, Beside, Point, SweepDocument, beside, flat_comparison, flat_rows
 
 MOST_ROWS = 200  # of a table for people
@@ -51,7 +51,7 @@ def render_sweep(
         return json.render(document)
     if form == "csv":
         rows = flat_rows(document)
-        return csv.render(rows, list(dict.fromkeys(key for row in rows for key in row)))
+        return csv.render(rows, csv.columns_of(rows))
     if form == "html":
         return render_sweep_page(document)
     blocks = sweep_blocks(document, full=full, elapsed_s=elapsed_s)

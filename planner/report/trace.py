@@ -3,21 +3,175 @@
 Figures of a plan are those of its totals, of workloads and their allocations (what was chosen, what is predicted, what
 is known) and of what is bought ahead; then those of the budget, and of what was solved beside the plan. A row names
 the place of its figure in the report document (`path`); what lies below that place is covered by it.
+
+Rules stand behind what no equation of the physics gives: money, time, choice; each has an id and a sentence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from planner.budget.model import Budget
+from planner.errors import Place
 from planner.plan.model.bought import Contract
 from planner.plan.model.plan import Allocation, PlanDocument, TermSource, Workload
 from planner.plan.model.rows import Energy
-from planner.plan.parts import report_asked, rows_of
-from planner.report import trace_rows as rules
+from planner.plan.parts import report_asked, rows_of, workloads_asked
 from planner.report.model import Reported, TraceKind, TraceRow
-from planner.report.trace_rows import Places, asked_at, leaves, ruled, spaced, traced, unit_of, where
+
+COST, SUM, BY_MONTH, SHARED, RESERVE, HOURS, EXPECTED, GIVEN, CARBON, MACHINES, CHOSEN, PROVEN, SOLVED = (
+    "ACC-1", "ACC-2", "ACC-3", "ACC-4", "ACC-5", "ACC-6", "ACC-7", "ACC-8", "ACC-9", "ACC-10",
+    "OPT-1", "OPT-2", "OPT-3",
+)  # fmt: skip
+
+RULES = {
+    COST: "nodes × hours paid for × price, hours in whole steps of a bill or to ten significant digits; rounded once, "
+    "half to even, to micro-dollars",
+    SUM: "a sum of integer micro-dollars",
+    BY_MONTH: "spread evenly over the hours that fall into a month; the running total is rounded down",
+    SHARED: "a pool's cost shared by the node-hours of those who run on it",
+    RESERVE: "the contingency's share of the total, rounded half to even; beside the total, never in it",
+    HOURS: "devices × hours that they are held",
+    EXPECTED: "the mean over all cases by their probability",
+    GIVEN: "worked out from rates or times that the scenario gives",
+    CARBON: "power drawn, rated where its owner says nothing, × hours × the carbon of the grid of the place",
+    MACHINES: "facts of the machines of the row, and the hours that they run",
+    CHOSEN: "chosen by the integer program as cheapest within every limit, and verified apart from it",
+    PROVEN: "a lower bound that the certificate of the plan proves without a solver",
+    SOLVED: "the difference of two plans, each solved to its optimum",
+}
+
+
+Places = Mapping[str, Place]
+
+
+def traced(
+    figure: str,
+    path: str,
+    kind: TraceKind,
+    *,
+    value: object = None,
+    unit: str = "",
+    ids: str = "",
+    source: str = "",
+    as_of: str = "",
+    status: str = "",
+    place: str = "",
+) -> TraceRow:
+    """One row of the trace.
+
+    Parameters
+    ----------
+    figure
+        In words.
+    path
+        Its place in the report document; what lies below it is covered, too.
+    kind
+        equation, fact, scenario or assumption.
+    value
+        What stands there; anything but a number or a text is left out.
+    unit
+        Of the value; "" = none.
+    ids
+        Equations or rules that give it, with blanks between them.
+    source, as_of, status
+        Provenance of a fact, or the words of a rule; "" = none.
+    place
+        Where the scenario says it, or a path in the plan; "" = nowhere.
+    """
+    return {
+        "figure": figure,
+        "path": path,
+        "value": value if isinstance(value, int | float | str) else None,
+        "unit": unit,
+        "kind": kind,
+        "id": ids,
+        "source": source,
+        "as_of": as_of,
+        "status": status,
+        "place": place,
+    }
+
+
+def ruled(figure: str, path: str, rule: str, value: object = None, unit: str = "") -> TraceRow:
+    """A figure that a rule of money or choice gives.
+
+    Parameters
+    ----------
+    figure
+        In words.
+    path
+        Its place in the report document; what lies below it is covered, too.
+    rule
+        Id of a rule, of `accounting.RULES`.
+    value
+        What stands there; anything but a number or a text is left out.
+    unit
+        Of the value; "" = none.
+    """
+    return traced(figure, path, "equation", value=value, unit=unit, ids=rule, source=RULES[rule])
+
+
+def where(places: Places | None, path: str) -> str:
+    """Where a value of the scenario is written: file and line, or its path in the plan where no file is at hand."""
+    place = (places or {}).get(path)
+    return f"{place.file}:{place.line}" if place is not None and place.line else f"scenario.{path}"
+
+
+def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
+    """Path and value of everything that is no mapping and no list: "training[0].deadline"."""
+    items: Iterable[tuple[str, object]]
+    if isinstance(value, Mapping):
+        items = ((f"{path}.{key}" if path else str(key), one) for key, one in value.items())
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        items = ((f"{path}[{number}]", one) for number, one in enumerate(value))
+    else:
+        yield path, value
+        return
+    for below, one in items:
+        yield from leaves(one, below)
+
+
+def spaced(name: str) -> str:
+    """A name as words."""
+    return name.replace("_", " ")
+
+
+def unit_of(name: str) -> str:
+    """What a figure of that name is counted in."""
+    endings = {
+        "_microusd": "micro-USD",
+        "_usd": "USD",
+        "_hours": "h",
+        "_bytes": "B",
+        "_bytes_per_s": "B/s",
+        "_w": "W",
+        "_kg": "kg",
+    }
+    for ending, unit in endings.items():
+        if name.endswith(ending):
+            return unit
+    return ""
+
+
+def asked_at(plan: PlanDocument, workload: Workload, places: Places | None) -> str:
+    """Where the scenario asks for a workload.
+
+    Parameters
+    ----------
+    plan
+        The plan, for the scenario in it.
+    workload
+        Of the plan.
+    places
+        Path in the scenario -> where it is written; None = a line is told by its path in the plan.
+    """
+    names = [one.get("name") for one in workloads_asked(plan, workload["kind"])]
+    if workload["name"] not in names:
+        return f"scenario.{workload['kind']}"
+    return where(places, f"{workload['kind']}[{names.index(workload['name'])}].name")
+
 
 Part = Literal["by_workload", "by_provider", "by_category", "lines", "beside"]
 _PARTS: tuple[Part, ...] = ("by_workload", "by_provider", "by_category", "lines", "beside")
@@ -39,24 +193,24 @@ def budget_rows(budget: Budget | None, plan: PlanDocument, places: Places | None
     if budget is None:
         return
     for name, value in budget["totals"].items():
-        rule = rules.RESERVE if name == "contingency_microusd" else rules.SUM
+        rule = RESERVE if name == "contingency_microusd" else SUM
         yield ruled(f"budget: {spaced(name)}", f"budget.totals.{name}", rule, value, _MONEY)
     for number, month in enumerate(budget["months"]):
         path, total = f"budget.months[{number}]", month["total_microusd"]
-        yield ruled(f"budget: month {month['label']}", path, rules.BY_MONTH, total, _MONEY)
+        yield ruled(f"budget: month {month['label']}", path, BY_MONTH, total, _MONEY)
     for number, year in enumerate(budget["fiscal_years"]):
         path, total = f"budget.fiscal_years[{number}]", year["total_microusd"]
-        yield ruled(f"budget: fiscal year {year['label']}", path, rules.SUM, total, _MONEY)
+        yield ruled(f"budget: fiscal year {year['label']}", path, SUM, total, _MONEY)
     for part in _PARTS:
         yield from _parts(budget, part)
     if budget["cases"]:
-        yield ruled("budget: cases", "budget.cases", rules.EXPECTED)
+        yield ruled("budget: cases", "budget.cases", EXPECTED)
     yield from _options(budget, plan, places)
 
 
 def _parts(budget: Budget, part: Part) -> Iterator[TraceRow]:
     """Rows of one way to split the money."""
-    rule = {"lines": rules.BY_MONTH, "beside": rules.COST}.get(part, rules.SUM)
+    rule = {"lines": BY_MONTH, "beside": COST}.get(part, SUM)
     rows: Sequence[Mapping[str, object]] = budget[part]
     for number, row in enumerate(rows):
         names = (row.get(key) for key in ("workload", "provider", "item", "category", "what"))
@@ -81,7 +235,7 @@ def solved_rows(report: Reported) -> Iterator[TraceRow]:
     """Margins, frontier and trade-offs: other plans, each solved."""
     for name, figure in (("margins", "margins"), ("frontier", "frontier"), ("tradeoffs", "trade-offs")):
         if report.get(name):
-            yield ruled(figure, name, rules.SOLVED)
+            yield ruled(figure, name, SOLVED)
 
 
 # how the cells of an allocation come about: kind and unit; those with an id of their own are traced one by one
@@ -147,7 +301,7 @@ def allocation_rows(
     yield from _money(row, who, path)
     for key, unit in _CHOSEN.items():
         if key in cells:
-            yield ruled(f"{who}: {spaced(key)}", f"{path}.{key}", rules.CHOSEN, cells[key], unit)
+            yield ruled(f"{who}: {spaced(key)}", f"{path}.{key}", CHOSEN, cells[key], unit)
     yield from _predicted(workload, row, who, path)
     for key, (unit, fact) in _KNOWN.items():
         if cells.get(key) is not None:
@@ -155,7 +309,7 @@ def allocation_rows(
             yield traced(f"{who}: {spaced(key)}", f"{path}.{key}", "fact", value=cells[key], unit=unit, **origin)
     for key in Energy.__annotations__:
         if cells.get(key) is not None and key not in (*_KNOWN, "carbon_kg"):
-            yield ruled(f"{who}: {spaced(key)}", f"{path}.{key}", rules.MACHINES, cells[key], unit_of(key))
+            yield ruled(f"{who}: {spaced(key)}", f"{path}.{key}", MACHINES, cells[key], unit_of(key))
     for key in ("deadline_hours", "jobs"):
         if key in cells:
             yield traced(f"{who}: {spaced(key)}", f"{path}.{key}", "scenario", value=cells[key], place=asked)
@@ -173,12 +327,12 @@ def _money(row: Allocation, who: str, path: str) -> Iterator[TraceRow]:
                  unit="micro-USD/h", source=row["price_source"], as_of=row["price_as_of"],
                  status=row["price_status"])  # fmt: skip
     for key in ("cost_microusd", "cost_usd"):
-        yield ruled(f"{who}: {spaced(key)}", f"{path}.{key}", rules.COST, row[key], unit_of(key))
+        yield ruled(f"{who}: {spaced(key)}", f"{path}.{key}", COST, row[key], unit_of(key))
     if "billed_hours" in row:
         hours = row["billed_hours"]
         yield traced(f"{who}: billed hours", f"{path}.billed_hours", "equation", value=hours, unit="h", ids="EQ-BILL-1")
-    yield ruled(f"{who}: device-hours", f"{path}.device_hours", rules.HOURS, row["device_hours"], "h")
-    yield ruled(f"{who}: carbon", f"{path}.carbon_kg", rules.CARBON, row["carbon_kg"], "kg")
+    yield ruled(f"{who}: device-hours", f"{path}.device_hours", HOURS, row["device_hours"], "h")
+    yield ruled(f"{who}: carbon", f"{path}.carbon_kg", CARBON, row["carbon_kg"], "kg")
 
 
 def _predicted(workload: Workload, row: Allocation, who: str, path: str) -> Iterator[TraceRow]:
@@ -200,7 +354,7 @@ def _time_equations(workload: Workload, row: Allocation) -> str:
     terms = row["time_terms_s"] if "time_terms_s" in row else row["decode_terms_s"]
     known = workload["term_sources"]["time"]
     found = dict.fromkeys(known[name]["equation"] for name, value in terms.items() if value and name in known)
-    return " ".join(found or workload["equations"]) or rules.GIVEN
+    return " ".join(found or workload["equations"]) or GIVEN
 
 
 def _band_source(row: Allocation) -> str:
@@ -236,7 +390,7 @@ def _terms(workload: Workload, row: Allocation, who: str, path: str) -> Iterator
     for size in ("needed_bytes", "usable_bytes", "free_bytes"):
         value = row["memory"][size]
         yield traced(f"{who}: memory {spaced(size)}", f"{path}.memory.{size}", "equation", value=value, unit="B",
-                     ids=ids or rules.GIVEN)  # fmt: skip
+                     ids=ids or GIVEN)  # fmt: skip
 
 
 Total = Literal[
@@ -245,17 +399,17 @@ Total = Literal[
 ]  # fmt: skip
 _BAND = "EQ-BAND-1"
 _TOTALS: dict[Total, str] = {
-    "cost_microusd": rules.SUM,
-    "cost_usd": rules.SUM,
-    "training_usd": rules.SUM,
-    "serving_usd": rules.SUM,
-    "unused_usd": rules.SUM,
-    "devices": rules.SUM,
-    "device_hours": rules.HOURS,
-    "bound_microusd": rules.PROVEN,
-    "bound_usd": rules.PROVEN,
-    "gap": rules.PROVEN,
-    "margins": rules.SOLVED,
+    "cost_microusd": SUM,
+    "cost_usd": SUM,
+    "training_usd": SUM,
+    "serving_usd": SUM,
+    "unused_usd": SUM,
+    "devices": SUM,
+    "device_hours": HOURS,
+    "bound_microusd": PROVEN,
+    "bound_usd": PROVEN,
+    "gap": PROVEN,
+    "margins": SOLVED,
 }
 
 
@@ -295,7 +449,7 @@ def workload_rows(plan: PlanDocument, number: int, places: Places | None) -> Ite
     workload = plan["workloads"][number]
     path, name, ids = f"plan.workloads[{number}]", workload["name"], " ".join(workload["equations"])
     for key in ("cost_microusd", "cost_usd"):
-        yield ruled(f"{name}: {spaced(key)}", f"{path}.{key}", rules.SUM, workload[key], unit_of(key))
+        yield ruled(f"{name}: {spaced(key)}", f"{path}.{key}", SUM, workload[key], unit_of(key))
     for size in ("parameters", "active_parameters"):
         source = f"architecture of {workload['model']}"
         yield traced(f"{name}: {spaced(size)}", f"{path}.{size}", "fact", value=workload[size], source=source,
@@ -316,7 +470,7 @@ def bought_rows(plan: PlanDocument, places: Places | None) -> Iterator[TraceRow]
         yield from _contract(contract, f"plan.contracts[{number}]")
     for number, copy in enumerate(plan.get("copies") or ()):
         path, cost = f"plan.copies[{number}]", copy["cost_microusd"]
-        yield ruled(f"copy of {copy['data']}", path, rules.COST, cost, "micro-USD")
+        yield ruled(f"copy of {copy['data']}", path, COST, cost, "micro-USD")
     for number, owned in enumerate(plan.get("owned") or ()):
         place = where(places, "hardware.owned")
         yield traced(f"owned {owned['shape']}", f"plan.owned[{number}]", "scenario", place=place)
@@ -325,10 +479,10 @@ def bought_rows(plan: PlanDocument, places: Places | None) -> Iterator[TraceRow]
         yield traced(f"an hour of {hour['shape']}", path, "equation", ids="EQ-OWN-1 EQ-OWN-2", unit="micro-USD/h",
                      value=hour["price_microusd_per_hour"], place=where(places, hour["place"]))  # fmt: skip
     parts = {
-        "schedule": rules.CHOSEN,
-        "schedule.shares": rules.SHARED,
-        "spend": rules.SUM,
-        "uncertainty": rules.EXPECTED,
+        "schedule": CHOSEN,
+        "schedule.shares": SHARED,
+        "spend": SUM,
+        "uncertainty": EXPECTED,
     }
     for part, rule in parts.items():
         if plan.get(part.partition(".")[0]):
@@ -341,9 +495,9 @@ def _contract(contract: Contract, path: str) -> Iterator[TraceRow]:
     yield traced(f"{who}: price of a node", f"{path}.price_microusd_per_hour", "fact", value=price,
                  unit="micro-USD/h", source=contract["price_source"], as_of=contract["price_as_of"],
                  status=contract["price_status"])  # fmt: skip
-    yield ruled(f"{who}: nodes and time", path, rules.CHOSEN, contract["count"], "nodes")
+    yield ruled(f"{who}: nodes and time", path, CHOSEN, contract["count"], "nodes")
     for key in ("cost_microusd", "fee_microusd", "full_microusd", "prorated_microusd"):
-        yield ruled(f"{who}: {spaced(key)}", f"{path}.{key}", rules.COST, contract[key], "micro-USD")
+        yield ruled(f"{who}: {spaced(key)}", f"{path}.{key}", COST, contract[key], "micro-USD")
 
 
 KINDS = ("equation", "fact", "scenario", "assumption")

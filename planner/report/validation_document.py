@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from planner import files, units
-from planner.calibrate.gather import gather, gather_serving
+from planner.calibrate.calibration import gather, gather_serving
 from planner.catalog.load import load_catalog
 from planner.errors import PlanError
 from planner.report import json, markdown

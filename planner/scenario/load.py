@@ -24,14 +24,13 @@ from pydantic_core import PydanticCustomError
 from planner.carriers import dataclass
 from planner.errors import InputError, Problem
 from planner.files import StrPath, contained_path, read_text
-from planner.scenario.checks import AS_WRITTEN, cross_checks, probability, uncertainty_problems
+from planner.scenario.checks import AS_WRITTEN, cross_checks, probability, timing_problems, uncertainty_problems
 from planner.scenario.mistakes import Mistake, empty_unknown, from_pydantic, mistake, one_each
 from planner.scenario.money_fields import rates_of
 from planner.scenario.overrides import case_place, merge, override, parse_setting, without
 from planner.scenario.schema import Scenario
 from planner.scenario.serving_fleet import read_demand
 from planner.scenario.shipped import PREFIX, find_scenario, folder_of
-from planner.scenario.timing import timing_problems
 from planner.spelling import closest
 from planner.units import Rates
 from planner.yamlfile import BAD, MAX_BYTES, Document, Node, Steps, parse_yaml

@@ -17,8 +17,7 @@ from planner.plan.document import digest_of
 from planner.plan.model.plan import CatalogUsed, Status
 from planner.plan.plan_files import catalog_used
 from planner.scenario.schema import Scenario
-from planner.sweeps.axes import Axis
-from planner.sweeps.borders import Border, Standing, is_answer
+from planner.sweeps.axes import Axis, Border, Standing, is_answer
 from planner.sweeps.question import Question, Row
 
 

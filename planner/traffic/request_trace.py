@@ -1,27 +1,31 @@
 """Request traces: time, prompt and answer of each request; rate, profile, peak and burstiness of their arrivals.
 
 Requests of a trace go into buckets: quantiles of the prompts, and within each, quantiles of the answers.
+What `plan traffic` says of a trace is a document of plain data.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import islice
+from pathlib import PurePath
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypedDict
 
 from planner.carriers import dataclass
 from planner.csvtable import Columns, Table
 from planner.equations.lengths import peak_over_mean, squared_variation
 from planner.files import StrPath
-from planner.traffic.model import INPUT_QUANTILES, OUTPUT_QUANTILES, Array, Traffic
+from planner.traffic.model import HIGHEST_P95_OVER_MEAN, INPUT_QUANTILES, OUTPUT_QUANTILES, Array, Traffic
 
 HOUR_S = 3600.0
 DAY_HOURS, WEEK_HOURS = 24, 168
@@ -180,9 +184,6 @@ def _spread(arrival_s: Times) -> Callable[[], Iterator[Array]]:
 def _in_steps(since_s: Array, resolution_s: float) -> bool:
     steps = since_s / resolution_s
     return bool(np.all(np.abs(steps - np.round(steps)) < 1e-3))
-
-
-LEAST_SHARE = 0.005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -413,3 +414,143 @@ def _iso_seconds(text: str) -> float:
     if seconds < _CALENDAR_FROM_S:
         raise _BadTimeError("times before 2001-09-09 are not read")
     return seconds
+
+
+_PERCENTILES = (50, 90, 95, 99)
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_EQUATIONS = ("EQ-TRF-3", "EQ-TRF-4")
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
+
+
+class Lengths(TypedDict):
+    """Tokens of prompts or answers."""
+
+    mean: float
+    p50: float
+    p90: float
+    p95: float
+    p99: float
+    max: float
+    squared_variation: float
+
+
+class BucketSeen(TypedDict):
+    """Requests of one bucket of lengths."""
+
+    bucket: str
+    share: float
+    input_tokens: float
+    output_tokens: float
+    requests_per_s: float
+
+
+class DaySeen(TypedDict):
+    """Weights of the hours of a day."""
+
+    day: str
+    weights: list[float]
+
+
+class TrafficDocument(TypedDict):
+    """What a trace shows, and the scenario lines that say the same."""
+
+    file: str
+    sha256: str
+    requests: int
+    seconds: float
+    calendar: bool
+    requests_per_s: float
+    requests_per_minute: float
+    peak_factor: float
+    peak_of: str
+    arrival_variability: float
+    input_tokens: Lengths
+    output_tokens: Lengths
+    buckets: list[BucketSeen]
+    profile: list[DaySeen]
+    equations: list[str]
+    scenario_trace: str
+    scenario_numbers: list[str]
+
+
+def traffic_document(trace: Trace) -> TrafficDocument:
+    """Rate, burstiness, lengths, buckets, profile and peak of a trace, and the scenario lines that say the same."""
+    traffic = trace.traffic()
+    prompts, answers = _lengths(trace.input_tokens), _lengths(trace.output_tokens)
+    return {
+        "file": trace.file,
+        "sha256": trace.sha256,
+        "requests": int(trace.arrival_s.size),
+        "seconds": trace.seconds,
+        "calendar": trace.calendar,
+        "requests_per_s": traffic.requests_per_s,
+        "requests_per_minute": traffic.requests_per_s * 60,
+        "peak_factor": traffic.peak_factor,
+        "peak_of": "busiest hour of the profile" if traffic.profile else "busiest of all but 1 % of the minutes",
+        "arrival_variability": traffic.arrival_variability,
+        "input_tokens": prompts,
+        "output_tokens": answers,
+        "buckets": _buckets(traffic),
+        "profile": _profile(traffic, trace.calendar),
+        "equations": list(_EQUATIONS),
+        "scenario_trace": f"trace: {_path(trace.file)}",
+        "scenario_numbers": [
+            f"qpm: {_short(traffic.requests_per_s * 60)}",
+            f"peak_factor: {_short(traffic.peak_factor)}",
+            f"arrival_variability: {_short(traffic.arrival_variability)}",
+            f"input_tokens: {_distribution(prompts)}",
+            f"output_tokens: {_distribution(answers)}",
+        ],
+    }
+
+
+def _lengths(tokens: Array) -> Lengths:
+    p50, p90, p95, p99 = map(float, np.percentile(tokens, _PERCENTILES))
+    return {
+        "mean": float(tokens.mean()),
+        "p50": p50,
+        "p90": p90,
+        "p95": p95,
+        "p99": p99,
+        "max": float(tokens.max()),
+        "squared_variation": float(tokens.var() / tokens.mean() ** 2),
+    }
+
+
+def _buckets(traffic: Traffic) -> list[BucketSeen]:
+    return [
+        {
+            "bucket": name,
+            "share": float(traffic.share[i]),
+            "input_tokens": float(traffic.input_tokens[i]),
+            "output_tokens": float(traffic.output_tokens[i]),
+            "requests_per_s": float(traffic.bucket_requests_per_s[i]),
+        }
+        for i, name in enumerate(traffic.buckets)
+    ]
+
+
+def _profile(traffic: Traffic, calendar: bool) -> list[DaySeen]:
+    """One row a day: its name and the weights of its hours."""
+    days = [list(traffic.profile[i : i + DAY_HOURS]) for i in range(0, len(traffic.profile), DAY_HOURS)]
+    names = [f"day {number + 1}" for number in range(len(days))]
+    if calendar and len(days) == len(_DAYS):
+        names = list(_DAYS)
+    return [{"day": name if len(days) > 1 else "every day", "weights": day} for name, day in zip(names, days)]
+
+
+def _distribution(facts: Lengths) -> str:
+    mean, p95 = round(facts["mean"]), round(facts["p95"])
+    if mean and 1 <= p95 / mean <= HIGHEST_P95_OVER_MEAN:
+        return f"{{mean: {mean}, p95: {p95}}}"
+    return _short(facts["mean"])
+
+
+def _short(value: float) -> str:
+    """Four digits, without an exponent."""
+    return np.format_float_positional(value, precision=4, fractional=False, trim="-")
+
+
+def _path(file: str) -> str:
+    name = PurePath(file).name
+    return name if _PLAIN.fullmatch(name) else json.dumps(name)

@@ -5,8 +5,6 @@ Suffixes are case-sensitive where SI is: k M B T count things, kB MB GB TB are 1
 KiB MiB GiB TiB are 2^10; a month is 730 h. Money is integer micro-dollars.
 """
 
-from planner.units.currency import KNOWN as CURRENCIES
-from planner.units.currency import NO_RATES, Rates
 from planner.units.formatting import (
     counted,
     format_bytes,
@@ -19,7 +17,10 @@ from planner.units.formatting import (
     format_percentile,
     format_rate_bytes,
 )
+from planner.units.parsing import KNOWN as CURRENCIES
 from planner.units.parsing import (
+    NO_RATES,
+    Rates,
     UnitError,
     parse_bytes,
     parse_carbon_intensity,

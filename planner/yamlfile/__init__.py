@@ -5,8 +5,7 @@ document.data                                    plain dict, list, str, int, flo
 document.place("training[0].deadline")           file, line, column, the line itself
 """
 
-from planner.yamlfile.reader import MAX_BYTES, MAX_DEPTH, MAX_NODES, parse_yaml, read_yaml
-from planner.yamlfile.scalars import BAD
+from planner.yamlfile.reader import BAD, MAX_BYTES, MAX_DEPTH, MAX_NODES, parse_yaml, read_yaml
 from planner.yamlfile.tree import Document, Node, Source, Steps, next_step, path_text
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from planner.calibrate import serving_fit
-from planner.calibrate.gather import same_constants
+from planner.calibrate.calibration import same_constants
 from planner.calibrate.serving import FOLDS, ServingHeldOut, calibrate_serving, calibration_of, hold_out, sample_of
 from planner.calibrate.serving_fit import GROUPS, OFFSETS, fit_serving
 from planner.catalog.fitted_constants import read_serving

@@ -40,10 +40,10 @@ def examples(run: Run, command: tuple[str, ...]) -> list[str]:
 
 
 def test_no_command_is_forgotten() -> None:
-    from planner.cli import calibrate, catalog, models, validate
+    from planner.cli import calibrate, catalog, facts, validate
     from planner.cli.main import ROOMS, app_of
 
-    groups = {"catalog": catalog.app, "models": models.app, "validate": validate.app, "calibrate": calibrate.app}
+    groups = {"catalog": catalog.app, "models": facts.models, "validate": validate.app, "calibrate": calibrate.app}
     known = {(entry.name,) for entry in app_of(*ROOMS).registered_commands}
     known |= {(name, entry.name) for name, group in groups.items() for entry in group.registered_commands}
     known |= {("catalog", "import", entry.name) for entry in catalog.imports.registered_commands}

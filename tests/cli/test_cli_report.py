@@ -12,7 +12,7 @@ import openpyxl
 import pytest
 
 from planner import api
-from planner.api import checking, enumerating, sessions
+from planner.api import checking, listing, sessions
 from planner.candidates.search import Candidates
 from tests.cli.conftest import Run
 from tests.verified import follow_schema
@@ -93,7 +93,7 @@ def test_a_workbook_is_no_text(run: Run, small: Path) -> None:
 def test_a_report_of_a_plan_file_lists_its_ways_once(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check, the margins and the savings each listed every way of the scenario anew."""
     anew: list[str] = []
-    for module in (checking, enumerating, sessions):
+    for module in (checking, listing, sessions):
         name = "enumerate_candidates" if module is checking else "_enumerate"
         listed = getattr(module, name)
 

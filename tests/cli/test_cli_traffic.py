@@ -13,8 +13,7 @@ import pytest
 from planner.report.reading_view import render_traffic
 from planner.report.text import cells
 from planner.scenario import parse_scenario
-from planner.traffic.request_trace import read_trace
-from planner.traffic.trace_facts import traffic_document
+from planner.traffic.request_trace import read_trace, traffic_document
 from tests.cli.conftest import Run, check_golden
 
 TRACE = "scenarios/requests.csv"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.architecture.load import coarse_model, list_presets, load_model
-from planner.architecture.model import prefill_flop_per_token, training_flop_per_token
+from planner.architecture.model import training_flop_per_token
 from planner.equations import flops
 from tests.published.equations.closed_forms import gpt_full_recompute_flop, gpt_model_flop, gpt_selective_recompute_flop
 from tests.published.equations.flops import (
@@ -94,7 +94,6 @@ def test_whole_models(name: str) -> None:
     short, long = training_flop_per_token(model, 2048), training_flop_per_token(model, 32768)
     assert 6 * model.matmul_parameters < short < long
     assert training_flop_per_token(model, 2048, causal=False) > short
-    assert prefill_flop_per_token(model, 2048) == pytest.approx(short / 3, rel=1e-12)
     np.testing.assert_allclose(training_flop_per_token(model, np.array([2048, 32768])), [short, long], rtol=1e-12)
 
 

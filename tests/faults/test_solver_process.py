@@ -17,13 +17,12 @@ import pytest
 
 from planner.optimize import child, process, pulp_adapter
 from planner.optimize.adapter import PulpAdapter
+from planner.optimize.answer import Kept
 from planner.optimize.build import build
-from planner.optimize.kept import Kept
-from planner.optimize.question import arrays_of, header_of, model_of
 from planner.optimize.scope import scope_of
 from planner.optimize.solve import optimize
 from planner.optimize.status import Ending, Options
-from planner.optimize.wire import HEAD, packed, parts_of, unpacked
+from planner.optimize.wire import HEAD, arrays_of, header_of, model_of, packed, parts_of, unpacked
 from tests.faults import stand_in
 from tests.faults.breaking import break_off, driver
 from tests.faults.hard import hard

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.analysis.frontier.ahead import GUESSES, Ahead
+from planner.analysis.frontier.run import GUESSES, Ahead
 from planner.api import frontiers
 from planner.errors import PlanError, Problem, StoppedError, UsageError
 from planner.plan.model.frontier_document import Record

@@ -8,11 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.analysis.others.decisions import best_decisions, decision_of
-from planner.analysis.others.near_optimal import most_microusd, range_of
-from planner.analysis.others.stability import changed_nodes, fewest_changes, with_move_cost
+from planner.analysis.others.decisions import (
+    changed_nodes,
+    decision_of,
+    fewest_changes,
+    most_microusd,
+    range_of,
+    trimmed,
+    unlike,
+    with_move_cost,
+)
 from planner.candidates.program import IntArray, Program
-from planner.optimize.solve import optimize
+from planner.optimize.solve import Solution, optimize
 from tests.frontier.brute import Plan, all_plans, small
 from tests.optimize.brute import key_of, random_program, value
 from tests.tiers import cases
@@ -53,16 +60,31 @@ def decisions_of(question: Program, labels: Any, plans: list[Plan], count: int) 
     return found
 
 
+def best_decisions(question: Program, labels: Any, count: int) -> tuple[list[Solution], Solution | None]:
+    """The best plan of each of so many decisions, and how the search for one more ended where it found none."""
+    found: list[Solution] = []
+    taken: list[frozenset[Any]] = []
+    while len(found) < count:
+        solution = trimmed(optimize(unlike(question, labels, taken)), question.column_count)
+        if not solution.has_plan:
+            return found, solution
+        found.append(solution)
+        taken.append(decision_of(question, labels, solution.units))
+        if not taken[-1]:  # nothing is rented: there is nothing to decide
+            break
+    return found, None
+
+
 def test_best_decisions_are_those_of_enumeration() -> None:
     several = 0
     for seed, question, plans in instances(0, CASES):
         labels = labels_of(question, seed)
-        best = best_decisions(question, labels, 5, optimize)
+        best, ended = best_decisions(question, labels, 5)
         expected = decisions_of(question, labels, plans, 5)
         if not any(any(plan) for plan in expected):
             continue
-        assert [tuple(s.units.tolist()) for s in best.solutions] == expected, seed
-        assert (best.ended is not None and best.ended.status == "infeasible") == (len(expected) < 5), seed
+        assert [tuple(s.units.tolist()) for s in best] == expected, seed
+        assert (ended is not None and ended.status == "infeasible") == (len(expected) < 5), seed
         several += len(expected) > 2
     assert several >= CASES // 5
 
@@ -70,16 +92,15 @@ def test_best_decisions_are_those_of_enumeration() -> None:
 def test_columns_that_only_ask_break_no_ties() -> None:
     ((seed, question, plans),) = instances(50_155, 1)
     labels = labels_of(question, seed)
-    best = best_decisions(question, labels, 5, optimize)
-    assert [tuple(s.units.tolist()) for s in best.solutions] == decisions_of(question, labels, plans, 5)
+    best, _ = best_decisions(question, labels, 5)
+    assert [tuple(s.units.tolist()) for s in best] == decisions_of(question, labels, plans, 5)
 
 
 def test_a_decision_adds_nothing_to_another() -> None:
     for seed, question, _ in instances(3000, cases(8, 20)):
         labels = labels_of(question, seed)
-        found = [
-            decision_of(question, labels, s.units) for s in best_decisions(question, labels, 4, optimize).solutions
-        ]
+        best, _ = best_decisions(question, labels, 4)
+        found = [decision_of(question, labels, s.units) for s in best]
         assert not any(before <= later for at, later in enumerate(found) for before in found[:at] if before)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from planner import api
 from planner.errors import InputError, OutputError
-from planner.live.saving import default_name, save
+from planner.live.knobs import default_name, save
 
 ROOT = Path(__file__).parents[2]
 

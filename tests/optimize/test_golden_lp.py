@@ -76,7 +76,7 @@ def text_of(name: str, folder: Path) -> str:
     if name == "hold":
         scope = scope.settle("cost", 76_000_000)
     if name == "offers-fix":
-        scope, weights = scope.fix(0, 3), np.array([0, 0, -2, -1])
+        scope, weights = scope.fix_all({0: 3}), np.array([0, 0, -2, -1])
     problem, _ = to_pulp(build(scope, criterion, weights))
     path = folder / f"{name}.lp"
     problem.writeLP(str(path))

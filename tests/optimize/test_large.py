@@ -18,11 +18,11 @@ from planner.optimize.build import build
 from planner.optimize.check import judge, violations
 from planner.optimize.model import Model
 from planner.optimize.neighbourhood import group_of, label_of
-from planner.optimize.question import arrays_of, header_of
-from planner.optimize.question import model_of as received
 from planner.optimize.scope import hopeless, scope_of
 from planner.optimize.solve import optimize
 from planner.optimize.status import Ending, Outcome, Status
+from planner.optimize.wire import arrays_of, header_of
+from planner.optimize.wire import model_of as received
 from tests.optimize.brute_supplies import best_supplied, random_supplied
 from tests.optimize.instances import ints, program, row
 from tests.tiers import cases

@@ -14,10 +14,9 @@ from planner.optimize import process, worker
 from planner.optimize.build import build
 from planner.optimize.model import Model
 from planner.optimize.pulp_adapter import installed_here
-from planner.optimize.question import arrays_of, header_of
 from planner.optimize.scope import hopeless, scope_of
 from planner.optimize.status import Ending, Options
-from planner.optimize.wire import Arrays, packed, parts_of, unpacked
+from planner.optimize.wire import Arrays, arrays_of, header_of, parts_of, unpacked
 from tests.optimize.brute_supplies import random_supplied
 from tests.optimize.instances import program, row
 
@@ -46,7 +45,7 @@ def asked(do: str, model: Model, until: float | None = None, start: Any = None, 
     more = {} if start is None else {"start": start}
     header = {"do": do, "until": until, "gap": 0.0, "seed": 0, "threads": 1, **settings, **header_of(model)}
     answers = Answers()
-    getattr(worker, do)(answers.say, *unpacked(packed(header, **arrays_of(model), **more)[8:]))
+    getattr(worker, do)(answers.say, *unpacked(b"".join(parts_of(header, **arrays_of(model), **more))[8:]))
     return answers.frames
 
 

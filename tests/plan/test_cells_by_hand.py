@@ -13,8 +13,7 @@ import pytest
 
 from planner.analysis.compare.decision import bought_rows
 from planner.analysis.why.why_not import Asked, _break_even_mfu
-from planner.budget.charges import charges_of
-from planner.budget.lines import Month
+from planner.budget.charges import Month, charges_of
 from planner.budget.margins import margins_taken
 from planner.plan.plan_files import asks_the_same
 from planner.plan.rows.calendar import owned_periods

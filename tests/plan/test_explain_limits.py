@@ -16,7 +16,7 @@ from planner import api
 from planner.analysis.why import why_not
 from planner.analysis.why.in_turn import fine_periods_s
 from planner.analysis.why.least import least_that_works
-from planner.analysis.why.repairs import settings_of
+from planner.analysis.why.repairs import BOTH
 from planner.analysis.why.settings import in_words, stated_limits, written
 from planner.analysis.why.widen import load_of, rounded_up_us, wider_choices
 from planner.api import sessions
@@ -52,6 +52,11 @@ def solved(plan: Scenario, world: Catalog) -> Document:
     document: Document = json.loads(api.solve(plan, world, tie_tolerance=0.0).to_json())
     follow_schema(document)
     return document
+
+
+def settings_of(changes: list[Document]) -> list[str]:
+    """The --set texts of some changes."""
+    return [setting for one in changes if one["setting"] for setting in one["setting"].split(BOTH)]
 
 
 def cost_of(plan: Scenario, world: Catalog, *settings: str) -> int | None:

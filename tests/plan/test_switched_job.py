@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.analysis.others.decisions import changed_nodes
 from planner.analysis.others.other_plans import Labels, Previous, held_nodes, nodes_of_units, offer_key, told_apart
-from planner.analysis.others.stability import changed_nodes
 from planner.api import export_plan, load_catalog, load_model, load_scenario, solve, verify
 from planner.candidates.program import IntArray
 from planner.candidates.search import enumerate_candidates

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planner.api.exporting import export_plan
+from planner.api.asking import export_plan
 from planner.api.solving import solve
 from planner.errors import InputError
 from planner.reading.kinds import Asked, Reading, read

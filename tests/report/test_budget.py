@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner import api
+from planner.budget.charges import MONTHS, Month, by_time, months_until, two_ways, weighed
 from planner.budget.document import budget_document
-from planner.budget.lines import MONTHS, Month, by_time, months_until, two_ways, weighed
 from planner.catalog.model import Catalog
 from planner.errors import InputError
 from planner.plan.parts import spent_on

@@ -15,8 +15,7 @@ from planner.equations.registry import REGISTRY
 from planner.plan.model.rows import Energy
 from planner.report.csv import PLAN_COLUMNS
 from planner.report.report_view import report_document
-from planner.report.trace import KINDS, leaves
-from planner.report.trace_rows import RULES
+from planner.report.trace import KINDS, RULES, leaves
 from tests.verified import follow_schema
 
 Document = dict[str, Any]

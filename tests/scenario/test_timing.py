@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from planner.errors import InputError
-from planner.scenario.timing import MAX_PERIODS, first_period
+from planner.scenario.checks import MAX_PERIODS, first_period
 from tests.worlds import job, scenario
 
 HOUR_S = 3600.0

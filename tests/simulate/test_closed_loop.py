@@ -14,6 +14,7 @@ from planner.estimate.serving_fleet import request_shape
 from planner.estimate.serving_open import RequestShape, Targets, largest_load, load_at, slo_capacity, users_at
 from planner.simulate import SimulatedLoad, Workload, simulate_replica
 from planner.traffic import LengthMoments, Traffic
+from tests.simulate.drawn import drawn
 from tests.simulate.engines import Case, Plain, case, twelve
 from tests.tiers import cases, sampled, while_time_lasts
 
@@ -39,8 +40,8 @@ def loop(
 def simulated(of: Case, users: int, think_s: float, seed: int = 1) -> SimulatedLoad:
     """Users of a case's replica, each with at least thirty requests."""
     count = max(20_000, 30 * users)
-    drawn = Workload.drawn(of.shape, 1.0, count, seed=seed, lengths=of.lengths)
-    return loop(of.replica, drawn.input_tokens, drawn.output_tokens, users, think_s, limit=of.limit, seed=seed)
+    made = drawn(of.shape, 1.0, count, seed=seed, lengths=of.lengths)
+    return loop(of.replica, made.input_tokens, made.output_tokens, users, think_s, limit=of.limit, seed=seed)
 
 
 def filled_per_s(of: Case) -> float:

@@ -10,7 +10,8 @@ import pytest
 
 from planner.estimate.serving_open import OpenLoad, RequestShape, Targets, load_at, slo_capacity
 from planner.estimate.serving_pools import decode_pool_capacity, prefill_pool_capacity
-from planner.simulate import SimulatedLoad, simulate_replica
+from planner.simulate import SimulatedLoad
+from tests.simulate.drawn import simulate_drawn
 from tests.simulate.engines import Case, Plain, twelve
 from tests.tiers import sampled
 
@@ -25,7 +26,7 @@ def both(name: str, load: float, variability: float = 1.0) -> tuple[OpenLoad, Si
     full = slo_capacity(case.replica, case.shape, Targets(), float(case.limit), arrival_variability=variability)
     rate = load * float(full.requests_per_s)
     predicted = load_at(case.replica, case.shape, rate, float(case.limit), arrival_variability=variability)
-    simulated = simulate_replica(
+    simulated = simulate_drawn(
         case.replica,
         case.shape,
         batch_limit=case.limit,
@@ -74,7 +75,7 @@ def test_prompts_partly_in_the_cache() -> None:
     cold = RequestShape(input_tokens=3000.0, output_tokens=300.0, input_second_moment=1.2 * 3000.0**2)
     rate = 0.7 * float(slo_capacity(case.replica, shape, Targets(), 128.0).requests_per_s)
     predicted = load_at(case.replica, shape, rate, 128.0)
-    simulated = simulate_replica(case.replica, shape, batch_limit=128, requests_per_s=rate, requests=12_000)
+    simulated = simulate_drawn(case.replica, shape, batch_limit=128, requests_per_s=rate, requests=12_000)
     assert abs(error(predicted.tpot_s["mean"], simulated.tpot_s["mean"])) < 0.05
     assert abs(error(predicted.ttft_s["p95"], simulated.ttft_s["p95"])) < 0.15
     assert predicted.prefill_share == pytest.approx(simulated.prefill_share, rel=0.05)
@@ -86,7 +87,7 @@ def test_waits_for_a_slot() -> None:
     case = CASES["mixtral-few-slots"]
     predicted, _ = both("mixtral-few-slots", 0.8)
     waits = [
-        simulate_replica(
+        simulate_drawn(
             case.replica,
             case.shape,
             batch_limit=case.limit,
@@ -107,7 +108,7 @@ def test_even_arrivals_reach_the_steady_state() -> None:
     engine = Plain(step0_s=0.01, sequence_s=2e-4, request_s=0.05)
     shape = RequestShape(input_tokens=1000.0, output_tokens=200.0)
     rate = 3.1
-    simulated = simulate_replica(
+    simulated = simulate_drawn(
         engine, shape, batch_limit=64, requests_per_s=rate, requests=4000, arrival_variability=0.0
     )
     predicted = load_at(engine, shape, rate, 64.0, arrival_variability=0.0)
@@ -152,7 +153,7 @@ def test_decode_pool(load: float) -> None:
     full = decode_pool_capacity(engine, shape, Targets(), 64.0)
     rate = load * float(full.requests_per_s)
     pool = decode_pool_capacity(engine, shape, Targets(), 64.0, requests_per_s=rate)
-    simulated = simulate_replica(engine, shape, batch_limit=64, requests_per_s=rate, requests=40_000)
+    simulated = simulate_drawn(engine, shape, batch_limit=64, requests_per_s=rate, requests=40_000)
     # the first step of the simulation gives the token that the other pool gives here
     decode_s = simulated.tpot_s["mean"]
     assert float(pool.tpot_s["mean"]) == pytest.approx(decode_s, rel=0.03)

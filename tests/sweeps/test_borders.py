@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.sweeps.axes import grid_of
-from planner.sweeps.borders import borders_of
+from planner.sweeps.axes import borders_of, grid_of
 from planner.sweeps.question import Question, Row, lost, without_plan
 from tests.sweeps.told import row
 from tests.tiers import settings

@@ -19,8 +19,7 @@ from planner.catalog.own_prices import with_device_price
 from planner.errors import InputError, UsageError
 from planner.report.sweep_view import render_sweep
 from planner.scenario.load import with_settings
-from planner.sweeps.axes import grid_of
-from planner.sweeps.borders import standing_of
+from planner.sweeps.axes import grid_of, standing_of
 from planner.sweeps.question import Question, Row, lost, without_plan
 from tests.sweeps.told import row
 from tests.tiers import sampled

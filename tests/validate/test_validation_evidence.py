@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 
-from planner.calibrate import gather
-from planner.calibrate.gather import without_source
+from planner.calibrate import calibration
+from planner.calibrate.calibration import without_source
 from planner.calibrate.training import HeldOut, Point
 from planner.catalog.load import load_catalog
 from planner.errors import InputError
@@ -237,9 +237,9 @@ def test_constants_that_the_rows_do_not_give_are_not_documented(monkeypatch: pyt
         def to_yaml(self) -> str:
             return "families: {}"
 
-    monkeypatch.setattr(gather, "calibrate", lambda *_, **__: Other())
+    monkeypatch.setattr(calibration, "calibrate", lambda *_, **__: Other())
     with pytest.raises(InputError, match="make calibrate first"):
-        gather.gather(load_catalog())
+        calibration.gather(load_catalog())
 
 
 def test_rows_beyond_what_a_fit_saw_are_reported_beside_themselves() -> None:

@@ -12,10 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.analysis.others.added import trimmed
-from planner.analysis.others.decisions import NONE, Decision, decision_of, unlike
-from planner.analysis.others.near_optimal import most_microusd, range_of
-from planner.analysis.others.stability import Held, changed_nodes, fewest_changes, with_move_cost
+from planner.analysis.others.decisions import (
+    NONE,
+    Decision,
+    Held,
+    changed_nodes,
+    decision_of,
+    fewest_changes,
+    most_microusd,
+    range_of,
+    trimmed,
+    unlike,
+    with_move_cost,
+)
 from planner.analysis.tighten import solve_within_targets
 from planner.candidates.offers import Site
 from planner.candidates.program import IntArray, Program

@@ -33,8 +33,6 @@ from planner.plan.rows.row_cells import MICRO, usd
 if TYPE_CHECKING:
     from planner.analysis.why.model import BreakEvenRow
 
-Mask = NDArray[np.bool_]
-
 
 def break_even_prices(candidates: Candidates, solution: Solution, asker: Asker | None = None) -> list[BreakEvenRow]:
     """One row a device that could be used and is not, cheapest to force first.

@@ -13,22 +13,31 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from planner.analysis.tighten import cheapest_within_targets, on_exact_rates, tightens
-from planner.analysis.why.elsewhere import elsewhere
 from planner.analysis.why.in_turn import in_turn
 from planner.analysis.why.least import least_that_works
 from planner.analysis.why.relaxed import COUNTED, LIFTED, PATIENCE_S, Relaxed, Search, lifted_ways, relaxed
 from planner.analysis.why.settings import OWNED, Stated, shapes_the_search, stated, stated_limits
 from planner.analysis.why.widen import (
+    EVERY,
+    MOST,
+    Texts,
+    column_keys,
     in_another_form,
     larger_batch,
     less_to_carry,
     looser_targets,
     other_terms,
+    tried,
     wider_choices,
 )
+from planner.candidates.program import restrict
+from planner.candidates.prune import prune
 from planner.candidates.search import Candidates
 from planner.carriers import dataclass
+from planner.catalog.names import region_matches
 from planner.optimize.break_even import BUDGET
 from planner.optimize.conflict import Conflict, find_conflict
 from planner.optimize.elastic import Combined, combined_repair
@@ -38,13 +47,14 @@ from planner.optimize.solve import Solution
 from planner.optimize.status import Status
 from planner.plan.rows.row_cells import usd
 from planner.scenario.load import with_settings
-from planner.scenario.schema import Scenario
+from planner.scenario.schema import Scenario, ServingFleet, TrainingJob
 
 if TYPE_CHECKING:
     from planner.plan.model import others as told
+    from planner.plan.model.others import WayOut
+
 
 BOTH = "; "  # between the two limits of a quota that counts devices and shapes
-TEXTS = ("from_text", "to_text", "more_text", "setting")
 MOST_TIMES = 1000  # what seems to be enough of a limit that has no end of its own: beyond that nothing is tried
 CONFLICT_SHARE = 0.5  # of the time, when there is a limit; the ways out have the rest
 
@@ -273,6 +283,48 @@ def _loosening(changes: Sequence[told.Change], weight: int) -> float:
     return sum(ratios, 0.0) if len(ratios) == len(changes) else weight / 1e6
 
 
-def settings_of(changes: Sequence[told.Change]) -> list[str]:
-    """The --set texts of some changes."""
-    return [setting for one in changes if one["setting"] for setting in one["setting"].split(BOTH)]
+def elsewhere(candidates: Candidates, search: Search, asker: Asker) -> Iterator[WayOut]:
+    """For each workload that names its regions the region in which it would be cheapest beside them, where one will do.
+
+    Parameters
+    ----------
+    candidates
+        The ways of the scenario.
+    search
+        Enumerates a scenario with the same catalog.
+    asker
+        How programs are solved.
+    """
+    scenario = candidates.scenario
+    places: list[tuple[str, TrainingJob | ServingFleet]] = []
+    places += [(f"training[{index}].regions", job) for index, job in enumerate(scenario.training)]
+    places += [(f"serving[{index}].regions", fleet) for index, fleet in enumerate(scenario.serving)]
+    for limit, asked in places:
+        if asked.regions == (EVERY,) or asker.spent:
+            continue
+        setting = f"{limit.partition('[')[0]}.{asked.name}.regions"
+        region = _cheapest(asked, search(with_settings(scenario, [f'{setting}=["{EVERY}"]'])), asker)
+        if region is None:
+            continue
+        written, before = ", ".join(f'"{one}"' for one in (*asked.regions, region)), ", ".join(asked.regions)
+        texts = Texts(limit, f"{setting}=[{written}]", before, f"+ {region}", region)
+        held = len(asked.regions), len(asked.regions) + 1
+        if way := tried(scenario, texts, "choices", held, search, asker):
+            yield way
+
+
+def _cheapest(asked: TrainingJob | ServingFleet, wide: Candidates, asker: Asker) -> str | None:
+    """Of the regions that a workload does not name the one with the cheapest plan; None where none has one."""
+    task, table = next(one for one in wide.whole.tasks if one.name == asked.name), wide.tables[asked.name]
+    keys = column_keys(wide, lambda site: site.offer.region)
+    named = {site.offer.region for site in table.sites if any(region_matches(site.offer, one) for one in asked.regions)}
+    always = np.ones(wide.whole.column_count, dtype=bool)
+    always[task.first : task.stop] = np.isin(keys[task.first : task.stop], sorted(named))
+    found: list[tuple[int, str]] = []
+    for region in sorted({site.offer.region for site in table.sites} - named)[:MOST]:
+        opened = always.copy()
+        opened[task.first : task.stop] |= keys[task.first : task.stop] == region
+        small = restrict(replace(wide.whole, objective=("cost",)), opened)[0]
+        answer = asker.cheapest(restrict(small, np.isin(np.arange(small.column_count), prune(small)))[0])
+        found += [(answer.cost_microusd, region)] if answer.has_plan else []
+    return min(found)[1] if found else None

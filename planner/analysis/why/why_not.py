@@ -6,7 +6,7 @@ Where no way to use it exists, the nearest miss of each filter, from a search on
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,7 @@ import numpy as np
 
 from planner.analysis.tighten import on_exact_rates
 from planner.analysis.why.break_evens import Prices
-from planner.analysis.why.held_back import held_back_by
-from planner.analysis.why.relaxed import Search
+from planner.analysis.why.relaxed import STRUCTURE, Search
 from planner.analysis.why.widen import column_keys
 from planner.candidates.ledger import LAST
 from planner.candidates.machines import UNLAUNCHED
@@ -23,14 +22,15 @@ from planner.candidates.offers import Site, owned_key
 from planner.candidates.program import IntArray, Program, Task, restrict
 from planner.candidates.prune import prune
 from planner.candidates.search import Candidates
+from planner.candidates.shared_nodes import DEVICES_OF
 from planner.candidates.training_question import TrainingQuestion
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches, find_shape
 from planner.catalog.model import Device
 from planner.errors import InputError
-from planner.optimize.break_even import BUDGET, BreakEven, forced_program
+from planner.optimize.break_even import BUDGET, FORCED, BreakEven, forced_program
 from planner.optimize.check import flows_of
-from planner.optimize.limited import Asker, limit_of
+from planner.optimize.limited import PROVIDERS, Asker, limit_of
 from planner.optimize.solve import Solution
 from planner.optimize.status import Status
 from planner.plan.named import kept_off, owned_name
@@ -420,3 +420,42 @@ def _break_even_mfu(
         return None
     needed = row["mfu"] / float(found.share)
     return needed if needed <= 1.0 else None
+
+
+MOST = 12  # limits, each of which is a program to solve
+_NO_LIMITS = (STRUCTURE, DEVICES_OF, FORCED, BUDGET)
+
+
+def held_back_by(program: Program, asker: Asker) -> list[str]:
+    """Limits without any one of which the program has a plan, in words; else one entry of fewest that are too many.
+
+    Parameters
+    ----------
+    program
+        One that has no plan.
+    asker
+        How programs are solved.
+    """
+    told = {
+        limit_of(row): f"{limit_of(row)} ({row.label.partition(', ')[0]})"
+        for row in program.rows
+        if not row.name.startswith(_NO_LIMITS)
+    }
+    if program.max_providers is not None:
+        told[PROVIDERS] = f"{PROVIDERS} ({counted(program.max_providers, 'provider')})"
+    if len(told) > MOST or not asker.feasible(_without_rows(program, told)):
+        return []
+    alone = [name for name in told if asker.feasible(_without_rows(program, [name]))]
+    if alone:
+        return [told[name] for name in alone]
+    gone = dict(told)
+    for name in told:
+        rest = [one for one in gone if one != name]
+        if asker.feasible(_without_rows(program, rest)):
+            del gone[name]
+    return [" and ".join(gone.values())]
+
+
+def _without_rows(program: Program, names: Collection[str]) -> Program:
+    rows = tuple(row for row in program.rows if limit_of(row) not in names)
+    return replace(program, rows=rows, max_providers=None if PROVIDERS in names else program.max_providers)

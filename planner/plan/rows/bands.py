@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from planner.plan.model.plan import Allocation, Margins, Summary, Workload, WorkloadBand
     from planner.plan.model.rows import MeasuredError, RowBand, Spread, Tag, Tier
 
-QUANTILES = ("p10", "p50", "p90")
-
 
 def row_band(band: ErrorBand, confidence: float, figures: Mapping[str, float]) -> RowBand:
     """The band of one row: of its hours, its cost and its memory, with the error that it comes from.

@@ -1,4 +1,6 @@
-"""Discrete-event simulation of one replica: first come first served, chunked prefill, continuous batching.
+"""Tier T3: seeded discrete-event simulation of a serving replica, to check a plan and the formulas.
+
+First come first served, chunked prefill, continuous batching.
 
 Requests come at given times, or each user sends one some time after the answer to the last (a closed loop).
 
@@ -21,9 +23,29 @@ from numpy.typing import NDArray
 
 from planner.carriers import dataclass
 from planner.equations.registry import as_float
-from planner.estimate.serving_requests import KEYS, RequestShape
+from planner.estimate.serving_requests import KEYS
 from planner.estimate.serving_step import StepTimes
-from planner.simulate.workload import Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """Requests in the order of their arrival; arrays of one length.
+
+    In a closed loop `arrival_s` is when each user sends its first, (users,), and `think_s` the time between the answer
+    to a request and the next one of its user.
+    """
+
+    arrival_s: Values
+    input_tokens: Values
+    output_tokens: Values
+    cached_tokens: Values
+    think_s: Values | None = None
+
+    @property
+    def requests(self) -> int:
+        """How many requests there are."""
+        return len(self.input_tokens)
+
 
 CONTEXTS = 40  # columns of the table; a step is close to linear in the context
 EXACT = 64  # batches below it have rows of their own
@@ -120,18 +142,13 @@ class SimulatedLoad:
 
 def simulate_replica(
     replica: StepTimes,
-    work: Workload | RequestShape,
+    work: Workload,
     *,
     batch_limit: int,
-    requests_per_s: float = 0.0,
     max_batched_tokens: int = 8192,
-    seed: int = 0,
-    requests: int = 20_000,
     warmup_share: float = 0.1,
-    arrival_variability: float = 1.0,
-    lengths: str = "lognormal",
 ) -> SimulatedLoad:
-    """Simulate a workload, or one that is drawn for a shape at a rate, and measure all but its ends.
+    """Simulate a workload, and measure all but its ends.
 
     A workload with users is a closed loop: its arrival times are those of each user's first request. The first
     `warmup_share` of the requests, and the last that share, load the replica without being measured. The same arguments
@@ -142,37 +159,21 @@ def simulate_replica(
     replica
         Its step times; numbers, or arrays of one element.
     work
-        The requests, or a shape from which they are drawn.
+        The requests.
     batch_limit
         Sequences that run at once at most.
-    requests_per_s
-        Mean rate of the requests that are drawn; given requests have their own times.  [1/s]
     max_batched_tokens
         Of one step: one for each running sequence, the others for prompts.
-    seed
-        Of the requests that are drawn.
-    requests
-        How many are drawn.
     warmup_share
         Share of the requests at either end that is not measured.
-    arrival_variability
-        Squared coefficient of variation of the times between arrivals that are drawn; 1 = Poisson, 0 = evenly spaced.
-    lengths
-        Of the outputs that are drawn: ``lognormal`` or ``geometric``.
 
     Raises
     ------
     ValueError
-        There is no slot or no token a step, no rate for requests to be drawn, or no such distribution of lengths.
+        There is no slot or no token a step.
     """
     if batch_limit < 1 or max_batched_tokens < 1:
         raise ValueError("a replica needs at least one slot and one token a step")
-    if isinstance(work, RequestShape):
-        if not requests_per_s > 0:
-            raise ValueError("requests_per_s: a rate above 0 is needed to draw arrivals")
-        work = Workload.drawn(
-            work, requests_per_s, requests, seed=seed, arrival_variability=arrival_variability, lengths=lengths
-        )
     table = StepTable.of(replica, work, batch_limit)
     engine = _Engine(table=table, work=work, limit=batch_limit, budget=max_batched_tokens)
     engine.run()
