@@ -376,8 +376,8 @@ _HEAD = [
 ]
 
 
-# "fitted on MPT + vTrain, tested on Korthikanti Table 5": which publication is which
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+# "fitted on MPT + vTrain, tested on Korthikanti Table 5": which publication is which
 _FITTED_ON = ("mosaicml/llm-foundry", "VIA-Research/vTrain")
 _TESTED_ON = "calculon-ai/calculon"
 
