@@ -83,7 +83,7 @@ MAPPINGS = {
     "ReplicaPin": (
         "Layouts of replicas",
         "Sizes of each replica that are fixed, or lists to choose from; in words, `tp8 pp2`, too. With `tp` or `pp` a "
-        "replica may span machines over any network.",
+        "replica may span machines over any network: its stages, or whole machines of its tensor ranks (`tp: 16`).",
     ),
     "StepTime": (
         "Measured steps",

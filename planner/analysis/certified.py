@@ -95,7 +95,7 @@ def certificate_of(
         found = prices_of(ready.program, criterion, latest_s, time_limit_s=time_limit_s)
         if found is None:
             return None
-        priced: Selection = {"criterion": criterion, "latest_s": latest_s, **_relaxed(ready.program, found)}
+        priced: Selection = {"criterion": criterion, "latest_s": latest_s, **relaxed_prices(ready.program, found)}
         plain, priced = priced["requests"], _with_supplies_paid(ready.whole, priced)
         priced = {**priced, "requests": list(_best_parts(ready, solution, priced))}
         exact = settled(ready, priced)
@@ -205,7 +205,7 @@ def _choices(
             if shown is not None:
                 yield {**shown, "providers": list(some), "criterion": "limits"}
             continue
-        own: Selection = {**_unparted(priced), **_relaxed(candidates.program, found)}
+        own: Selection = {**_unparted(priced), **relaxed_prices(candidates.program, found)}
         plain = own["requests"]
         own = {**own, "requests": list(_best_parts(candidates, solution, own, some))}
         if not reaches(value, bound_at(candidates, own, value, some)):
@@ -284,7 +284,7 @@ def _of_parted_limits(candidates: Candidates, allow_suspect: bool, time_limit_s:
     program = candidates.program
     found = None if candidates.spaces else prices_of(program, "limits", time_limit_s=time_limit_s)
     if found is not None:
-        prices = _relaxed(program, found)
+        prices = relaxed_prices(program, found)
         known = {one["workload"] for one in prices["requests"]}
         others = [task for task in _fleets(program) if task.name not in known]  # the relaxation meets them for nothing
         more = [one for task in others for one in _document(task.name, [Part(1, tuple(_plain_lines(task)))])]
@@ -320,7 +320,7 @@ def _prices_of_limits(
     yield {"rows": [], "requests": []}
     found = prices_of(program, "limits", latest_s, among=among, time_limit_s=time_limit_s)
     if found is not None:
-        yield _relaxed(program, found)
+        yield relaxed_prices(program, found)
     units = units_of(program, among).tolist()
     for task in _fleets(program):
         every = {column: units[column] for column in range(task.first, task.stop)}
@@ -329,7 +329,7 @@ def _prices_of_limits(
             yield {"rows": [], "requests": _document(task.name, [Part(1, ([_entry(line)],))])}
 
 
-def _relaxed(program: Program, prices: RelaxedPrices) -> Prices:
+def relaxed_prices(program: Program, prices: RelaxedPrices) -> Prices:
     """The prices of a relaxation, those of one fleet added up to one line."""
     fleets = dict.fromkeys(one.task for one in prices.requests)
     return {

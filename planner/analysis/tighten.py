@@ -14,22 +14,29 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from planner.candidates.program import Program, Row, Task, restrict
+from planner.analysis.certified import relaxed_prices
+from planner.candidates.program import Program, Row, Task, restrict, units_of
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.deadline import Deadline, TimeIsUp, is_up, parting
 from planner.estimate.serving_spares import replicas_within, spares_for
+from planner.optimize.bound import prices_of
 from planner.optimize.limited import Asker, BoundedRates
 from planner.optimize.solve import Solution, noting_bounds
 from planner.optimize.status import RATES_ENDED, Status, uninterrupted
+from planner.plan.least_weights import least_of_task, parts_of, priced_weights
 from planner.plan.rows.serving import replica_site, routed_load
 from planner.plan.rows.serving_point import Point
 from planner.scenario.schema import Scenario
 
+if TYPE_CHECKING:
+    from planner.plan.model.others import Selection
+
+MOST_RELAXED = 40  # relaxations before whole units are asked for
 ROUNDS = 16  # a handful is enough, save where hardly anything keeps the targets
 PATIENCE = 8  # rounds after which a kind of replica that still misses one is not used
 LEAST_CUT = 0.98  # of the rates, so that rounds end
@@ -218,7 +225,9 @@ def _by(
         return answers[-1]
 
     try:
-        return on_exact_rates(candidates, asked, prepare, spares)
+        likely = _on_likely_rates(candidates, prepare, spares, lambda: is_up(limit))
+        listed.append(likely)
+        return on_exact_rates(likely, asked, prepare, spares)
     except TimeIsUp:
         if not answers:
             raise
@@ -237,6 +246,44 @@ def _by(
     messages = (*solution.messages, f"{RATES_ENDED}: what was not looked at may cost less")
     found = replace(solution, status=status, bound_microusd=bound, gap=gap, messages=messages, stopped_by="time-limit")
     return known, found
+
+
+def _on_likely_rates(
+    candidates: Candidates,
+    prepare: Callable[[Candidates], Candidates],
+    spares: Mapping[str, int] | None,
+    over: Callable[[], bool],
+) -> Candidates:
+    """With exact rates of what each fleet would be made of at the prices of a relaxation, which is soon asked.
+
+    Whole units are asked for of little else, each time for as long as hundreds of relaxations take.
+    """
+    for _ in range(MOST_RELAXED):
+        noted = set() if over() else set(_likely(candidates))
+        if not noted:
+            break
+        with parting():
+            candidates = prepare(_with_exact(candidates, noted, spares))
+    return candidates
+
+
+def _likely(candidates: Candidates) -> Iterator[tuple[str, int]]:
+    """Ways whose rates are only bounded in the least cover of a fleet at the prices of the relaxation."""
+    program, first = candidates.program, candidates.program.objective[0]
+    if first != "cost" or not (program.bounded > 0).any():
+        return
+    found = prices_of(program, "cost")
+    if found is None:
+        return
+    priced: Selection = {"criterion": "cost", "latest_s": None, **relaxed_prices(program, found)}
+    weights, upper = priced_weights(program, priced), units_of(program)
+    for task in program.tasks:
+        if task.kind != "serving" or not (program.bounded[task.first : task.stop] > 0).any():
+            continue
+        least = least_of_task(program, task, weights, upper, parts_of(priced["requests"], task))
+        for column in least.units or ():
+            if program.bounded[column] > 0:
+                yield task.name, int(program.bounded[column]) - 1
 
 
 def on_exact_rates(

@@ -33,7 +33,8 @@ def replica_layouts(
 ) -> tuple[ReplicaLayout, NDArray[np.int64], NDArray[np.int64]]:
     """Legal replicas on a site, with the shapes and the replicas of one unit of each.
 
-    A replica spans shapes over a network that is made for it, or stated by the scenario.
+    A replica spans shapes over a network that is made for it, or stated by the scenario; its tensor ranks leave the
+    fast links of a machine only where they are fixed so, and fill whole machines then.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def replica_layouts(
     splits = [
         (tp, pp, dp, ep, cp)
         for tp in fixed.get("tp", _tensor_splits(arch, site))
-        if tp <= site.domain and splits_tensors(arch, tp)
+        if (tp <= site.domain or ("tp" in fixed and known and tp % site.domain == 0)) and splits_tensors(arch, tp)
         for pp in fixed.get("pp", [2**k for k in range(depth.bit_length()) if 2**k <= depth])
         if pp <= deepest
         for dp in fixed.get("dp", ATTENTION_RANKS if arch.is_moe else (1,))

@@ -104,7 +104,7 @@ def serving_layout_findings(
     if not _whole(split, SERVING_SIZES):
         yield _illegal(where, "a size is not a positive whole number")
         return
-    yield from _tensor_findings(where, arch, split["tp"], shape)
+    yield from _tensor_findings(where, arch, split["tp"], shape, named="tp" in pinned)
     if split["pp"] > max(arch.layer_count, 1):
         yield _illegal(where, f"{split['pp']} stages, {arch.layer_count} layers")
     if split["dp"] > 1 and not arch.is_moe:
@@ -187,8 +187,11 @@ def _framework_findings(where: str, name: str, split: TrainingLayout) -> Iterato
         yield _illegal(where, f"{name} shards no gradients under a pipeline")
 
 
-def _tensor_findings(where: str, arch: Architecture, tp: int, shape: Shape) -> Iterator[Finding]:
-    if tp > max(shape.devices, shape.scale_up_devices):
+def _tensor_findings(
+    where: str, arch: Architecture, tp: int, shape: Shape, *, named: bool = False
+) -> Iterator[Finding]:
+    domain = max(shape.devices, shape.scale_up_devices)
+    if tp > domain and not (named and tp % domain == 0):
         yield _illegal(where, f"tp {tp} leaves the fast domain of {shape.id}")
     if tp > 1 and not arch.layers:
         yield _illegal(where, "a model of unknown shape cannot be split inside its layers")

@@ -327,7 +327,11 @@ def plain_findings(
             yield Finding(
                 WRONG_PLAIN, f"{asked.name} takes {taken} devices, more than the {fewest} of the cheapest plan"
             )
-        elsewhere = {row["offer"] for row in one["allocations"]} - {row["offer"] for row in other["allocations"]}
+        used = {row["offer"] for row in other["allocations"]}
+        beside = {_sold_as(row) for row in other["allocations"]} if isinstance(asked, ServingFleet) else set()
+        if len({device for device, *_ in beside}) < 2:  # on one kind of device no other machines are asked for
+            beside = set()
+        elsewhere = {r["offer"] for r in one["allocations"] if r["offer"] not in used and _sold_as(r) not in beside}
         if elsewhere:
             yield Finding(WRONG_PLAIN, f"{asked.name} runs on {min(elsewhere)}, which the cheapest plan does not use")
     if "time" in scenario.objective[1:]:
@@ -335,6 +339,11 @@ def plain_findings(
         if mine_end > other_end * (1 + scenario.plain_within) * (1 + 1e-9):
             text = f"more than {scenario.plain_within:.3%} after the cheapest plan's {other_end:g} h"
             yield Finding(WRONG_PLAIN, f"the last job ends at {mine_end:g} h, {text}")
+
+
+def _sold_as(row: Place | RowInShort) -> tuple[str, ...]:
+    """What machines of several sizes have in common: the device, its seller, the place and the terms."""
+    return row["device"], row["provider"], row["region"], row["zone"], row["price_model"]
 
 
 def _last_finish_hours(workloads: Iterable[Workload | WorkloadInShort]) -> float:

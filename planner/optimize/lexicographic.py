@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -51,7 +52,9 @@ class Ended:
     detail: str = ""
 
 
-def settle_all(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
+def settle_all(
+    run: Run, scope: Scope, chain: tuple[str, ...], unsure: Callable[[IntArray], bool] = lambda _: False
+) -> Ended:
     """Work through the criteria; the plan of the last stage that stands is the answer.
 
     Ctrl-C and a time limit end the work wherever it is, without an answer: what is known then is in `run.kept`.
@@ -64,16 +67,18 @@ def settle_all(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
         All plans that can be the answer.
     chain
         Criteria, most important first.
+    unsure
+        Whether a plan rests on what is to be looked at first: plans as good as that are not told apart.
     """
     try:
-        return _settle(run, scope, chain)
+        return _settle(run, scope, chain, unsure)
     except TimeIsUp:
         return Ended(ending=Ending.LIMIT, stopped_by="time-limit")
     except KeyboardInterrupt:
         return Ended(ending=Ending.INTERRUPT, stopped_by="interrupt")
 
 
-def _settle(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
+def _settle(run: Run, scope: Scope, chain: tuple[str, ...], unsure: Callable[[IntArray], bool]) -> Ended:
     state, begun = Ended(), time.monotonic()
     important = max(chain.index(name) for name in {"cost", *scope.program.objective} if name in chain)
     for at, criterion in enumerate(chain):
@@ -107,6 +112,8 @@ def _settle(run: Run, scope: Scope, chain: tuple[str, ...]) -> Ended:
         value = int(value_of(scope.program, found.answer.units, criterion))
         if criterion == "cost":
             state = replace(state, bound=value)
+        if at == important and unsure(found.answer.units):
+            return state
         best = _walk(found, chain[at:])
         if best is not None:
             cheapest = best.cheapest_microusd

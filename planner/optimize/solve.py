@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,7 @@ def optimize(
     run.kept.offer(first)
     if run.stop_at is not None and run.kept.units is None and len(scope.open) > LARGE:
         run.kept.offer(_made_without_solver(scope, time.monotonic() + GREEDY_SHARE * (limit_s or 0.0)), checked=True)
-    ended = _at_best(settle_all(run, scope, chain), run.kept, run.stop_at)
+    ended = _at_best(settle_all(run, scope, chain, partial(_unsure, program)), run.kept, run.stop_at)
     if ended.stopped_by in STOPS:
         run.messages.append(STOPS[ended.stopped_by])
     if ended.units is None:
@@ -157,6 +158,11 @@ def noting_bounds() -> Iterator[set[tuple[str, int]]]:
 def bounds_noted() -> bool:
     """Whether a plan that was found since they are noted uses such ways."""
     return bool(_NOTED.get())
+
+
+def _unsure(program: Program, units: IntArray) -> bool:
+    """Whether bounds are noted and a plan uses some: whoever notes them asks again, whatever plans are as good."""
+    return _NOTED.get() is not None and bool((program.bounded[units > 0] > 0).any())
 
 
 def _note_bounds(program: Program, units: IntArray) -> None:

@@ -25,6 +25,7 @@ from planner.estimate.resolve import sequence_length_of
 from planner.estimate.serving_formats import FORMATS
 from planner.estimate.software import SOFTWARE
 from planner.estimate.software_models import titan_flavor
+from planner.plan.pin_reasons import why_nothing_fits
 from planner.plan.rows.row_cells import split_document
 from planner.scenario.load import with_settings
 from planner.scenario.schema import ModelRef, Scenario, ServingFleet, TrainingJob
@@ -168,9 +169,11 @@ def demand_ways(listed: Candidates, search: Callable[[Scenario], Candidates]) ->
         near = _nearest_that_works(listed.scenario, f"{path.split('[')[0]}.{workload.name}.layout", workload, search)
         if not near:
             continue  # the layout is not why
-        drops = [drop for drop in listed.ledgers[workload.name] if drop.nearest and drop.what != "offers"]
-        why = f"{drops[-1].reason}: {drops[-1].nearest}" if drops else "it fits no machine that may be used"
-        hint = f"the nearest that works: {near}"
+        why, way_out = why_nothing_fits(listed, workload.name)
+        if not why:
+            drops = [drop for drop in listed.ledgers[workload.name] if drop.nearest and drop.what != "offers"]
+            why = f"{drops[-1].reason}: {drops[-1].nearest}" if drops else "it fits no machine that may be used"
+        hint = f"the nearest that works: {near}" + (f"; {way_out}" if way_out else "")
         text = f"no way to run {workload.name} with layout {pinned_text(workload)}; {why}"
         raise InputError(_at(listed.scenario, f"{path}.layout", text, hint, "layout-does-not-fit"))
 
@@ -193,7 +196,8 @@ def _nearest_that_works(
     if found and min(found)[0] <= 2 * DIFFERENT:
         return min(found)[-1]
     free = search(with_settings(scenario, [f"{key}=null"])).tables[workload.name]
-    return _nearest(free, workload)[-1] if len(free) else ""
+    found += [_nearest(free, workload)] if len(free) else []
+    return min(found)[-1] if found else ""
 
 
 def pinned_text(workload: Workload) -> str:
@@ -257,11 +261,9 @@ def _rules(
     def chunks(vpp: int) -> bool:
         return vpp == 1 or any(pp > 1 and cut_chunks(layers, pp, vpp) for pp in stages)
 
-    yield (
-        "vpp",
-        chunks,
-        f"{layers} layers make no chunks of nearly one size of it for {'/'.join(map(str, stages[:4]))} stages",
-    )
+    many = "/".join(map(str, stages[:4]))
+    text = f"{layers} layers make no chunks of nearly one size of it for {many} stages"
+    yield "vpp", chunks, "virtual stages are of a pipeline, of pp 2 or more" if set(stages) == {1} else text
 
 
 def _by_software(job: TrainingJob) -> Iterator[tuple[str, tuple[str, str]]]:

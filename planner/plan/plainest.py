@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from planner.candidates.offers import Site
 from planner.candidates.plainer import Plainer
 from planner.candidates.program import WHOLE, IntArray, Program, Task, restrict
 from planner.candidates.prune import alone_units, prune
@@ -204,7 +205,9 @@ def _plainer_of(candidates: Candidates, solution: Solution) -> Plainer | None:
     for task in _workloads(candidates.program):
         used = task.first + np.flatnonzero(solution.units[task.first : task.stop] > 0)
         sites = candidates.tables[task.name].sites
-        offers[task.name] = frozenset(sites[int(candidates.rows[column])].offer.id for column in used)
+        mine = [sites[int(candidates.rows[column])] for column in used]
+        sizes = _other_sizes(candidates, task.name, mine) if task.kind == "serving" else {}
+        offers[task.name] = frozenset({site.offer.id for site in mine}.union(*sizes.values()))
         involved[task.name] = int(_involved(candidates, task)[used - task.first].max(initial=0))
     several = any(_fewer_offers(candidates, solution, task.name) for task in _workloads(candidates.program))
     return Plainer(offers=offers, involved=involved) if several or any(involved.values()) else None
@@ -214,27 +217,59 @@ def _fewer_offers(candidates: Candidates, solution: Solution, name: str) -> list
     """Some of the offers of a fleet's machines, the plainest first; none of a job, of pools, or where one is all.
 
     One offer, those of one device in one place, of one device from one provider, of one device; of each sort those of
-    the most devices.
+    the most devices. Beside those of a device that is used go `_other_sizes` of its machines.
     """
-    program = candidates.program
-    (task,) = (one for one in program.tasks if one.name == name)
-    used = task.first + np.flatnonzero(solution.units[task.first : task.stop] > 0)
-    if task.kind != "serving" or program.role[used].any():
+    used = _used_sites(candidates, solution, name)
+    if not used:
         return []
+    sizes = _other_sizes(candidates, name, [site for site, _ in used])
     sorts: list[dict[tuple[str, ...], dict[str, int]]] = [{} for _ in range(4)]
-    for column in used.tolist():
-        site = candidates.tables[name].sites[int(candidates.rows[column])]
-        offer, held = site.offer, int(program.devices[column] * solution.units[column])
+    for site, held in used:
+        offer = site.offer
         whole = site.device.id, offer.provider, offer.region, offer.id
         for sort, group in zip(sorts, (whole, whole[:3], whole[:2], whole[:1])):
             mine = sort.setdefault(group, {})
             mine[offer.id] = mine.get(offer.id, 0) + held
     found = [
-        frozenset(group)
-        for sort in sorts
+        frozenset([*group, *(other for one in group for other in sizes.get(one, ()) if whole_place)])
+        for whole_place, sort in zip((False, True, True, True), sorts)
         for group in sorted(sort.values(), key=lambda group: -sum(group.values()))[:MOST_TRIED]
+        if len(group) < len(sorts[0])
     ]
-    return [group for group in dict.fromkeys(found) if len(group) < len(sorts[0])]
+    return list(dict.fromkeys(found))
+
+
+def _used_sites(candidates: Candidates, solution: Solution, name: str) -> list[tuple[Site, int]]:
+    """Sites of a fleet's replicas, with the devices of each row; none of a job or of pools."""
+    program = candidates.program
+    (task,) = (one for one in program.tasks if one.name == name)
+    used = task.first + np.flatnonzero(solution.units[task.first : task.stop] > 0)
+    if task.kind != "serving" or program.role[used].any():
+        return []
+    sites = candidates.tables[name].sites
+    return [(sites[int(candidates.rows[one])], int(program.devices[one] * solution.units[one])) for one in used]
+
+
+def _other_sizes(candidates: Candidates, name: str, used: Sequence[Site]) -> dict[str, tuple[str, ...]]:
+    """Of a fleet on several kinds of devices: other machines of each, sold beside those that are used.
+
+    A fleet on pairs of one card and a few of another one stood on one card alone for 1 % more, in machines of one.
+
+    Returns
+    -------
+    Ids of offers by that of a used one: the same device, seller, place and terms, in machines of other sizes.
+    """
+    if len({site.device.id for site in used}) < 2:
+        return {}
+    there: dict[tuple[object, ...], dict[str, None]] = {}
+    for site in candidates.tables[name].sites:
+        there.setdefault(_sold_as(site), {})[site.offer.id] = None
+    return {site.offer.id: tuple(there[_sold_as(site)]) for site in used if site.owned is None}
+
+
+def _sold_as(site: Site) -> tuple[object, ...]:
+    offer = site.offer
+    return site.device.id, offer.provider, offer.region, offer.zone, offer.price_model, site.owned
 
 
 def _workloads(program: Program) -> list[Task]:

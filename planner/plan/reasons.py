@@ -451,12 +451,13 @@ def _joint_reasons(chosen: Candidates, listed: Candidates, solution: Solution, t
 
 def _next_device(candidates: Candidates, task: Task, allocations: Sequence[Allocation], cost: int) -> list[str]:
     chosen = {row["device"] for row in allocations}
-    others = [other for other in alternatives_of(candidates, task, allocations) if other["device"] not in chosen]
+    ways = alternatives_of(candidates, task, allocations)
+    others = [other for other in ways if len(chosen) > 1 or other["device"] not in chosen]  # of several one alone, too
     if not others or cost <= 0:
         return []
     other = others[0]
     more = other["cost_microusd"] / cost - 1
-    head, tail = f"{other['device']} is next", ""
+    head, tail = f"{other['device']} {'alone ' if other['device'] in chosen else ''}is next", ""
     if more < 0:
         way = cheapest_by_device(candidates, task)[other["device"]]
         head, tail = f"{other['device']} would cost less", f"; {left_out_by(candidates, task, way[1], allocations)}"

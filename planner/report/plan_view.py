@@ -270,7 +270,8 @@ def alternative_grid(document: PlanDocument, full: bool) -> Block:
     rows = []
     for workload in document["workloads"]:
         chosen = {row["device"] for row in workload["allocations"]}
-        others = [other for other in workload["alternatives"] if other["device"] not in chosen]
+        mixed = len(chosen) > 1  # then each of them alone is another way, too
+        others = [other for other in workload["alternatives"] if mixed or other["device"] not in chosen]
         shown = others if full else others[:_SHOWN_ALTERNATIVES]
         rows += [words.alternative_row(document, workload, other) for other in shown]
     title = "Next best, alone" if _allocations(document) else "Each alone could be"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _FEW = 3
 _SOON_HOURS = 12  # of a run by a deadline in days: 0.04 of a day says little
 _LITTLE = 0.1  # of the cost: so much more for one kind of device is worth a word
+_MANY_KINDS, _SOME = 3, 0.3  # kinds of devices that hardly anybody runs a fleet on, and what one may cost more then
 _AXES = {"dp": "data", "tp": "tensor", "pp": "pipeline", "vpp": "virtual stages", "cp": "context", "ep": "expert"}
 _WHOLE = "one device each"  # a layout that splits nothing
 _LATENCIES = {"ttft": "first token", "tpot": "a token", "e2e": "whole answer"}
@@ -491,18 +492,30 @@ def _apis(document: PlanDocument) -> Iterator[str]:
 
 
 def _one_kind(document: PlanDocument) -> list[str]:
-    """What one kind of device would cost, where a workload is on several and they save little."""
+    """What one kind of device would cost, where workloads are on several and they save little: of all, or of each."""
     best = document["single_kind"]
-    several = [
-        workload["name"] for workload in document["workloads"] if len({row["device"] for row in rows_of(workload)}) > 1
-    ]
-    if best is None or not several or best["dearer"] > _LITTLE:
+    several = [workload for workload in document["workloads"] if len({row["device"] for row in rows_of(workload)}) > 1]
+    if best is None or not several:
         return []
-    cost = words.money(document, best["cost_microusd"])
+    if best["dearer"] > _LITTLE:  # as workloads differ, mostly: each by itself may do with one
+        return [text for workload in several if (text := _kind_of_one(document, workload))]
+    names, cost = more_of([one["name"] for one in several]), words.money(document, best["cost_microusd"])
     return [
-        f"{more_of(several)}: on several kinds of devices; {device_name(best['device'])} alone costs {cost} "
+        f"{names}: on several kinds of devices; {device_name(best['device'])} alone costs {cost} "
         f"({100 * best['dearer']:+.2g} %): --set hardware.allow={best['device']}"
     ]
+
+
+def _kind_of_one(document: PlanDocument, workload: Workload) -> str:
+    """What one kind of device would cost a workload by itself, where that is little more, or it is on three or more."""
+    paid, kinds = workload["cost_microusd"], {row["device"] for row in rows_of(workload)}
+    ways = [one for one in workload["alternatives"] if one["cost_microusd"] >= paid]
+    dearer = ways[0]["cost_microusd"] / paid - 1.0 if ways and paid else math.inf
+    if dearer > (_LITTLE if len(kinds) < _MANY_KINDS else _SOME):
+        return ""
+    alone = f"{device_name(ways[0]['device'])} alone costs {words.money(document, ways[0]['cost_microusd'])}"
+    way = f": --set hardware.allow={ways[0]['device']}" if len(document["workloads"]) == 1 else ""
+    return f"{workload['name']}: on {len(kinds)} kinds of devices; {alone} ({100 * dearer:+.2g} %){way}"
 
 
 def _together(without: list[str]) -> list[str]:

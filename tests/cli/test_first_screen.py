@@ -180,6 +180,26 @@ def test_a_fleet_on_a_zoo_is_told_what_one_kind_costs(dearer: float, told: bool)
     assert (said in " ".join(render_first(document, "table").split())) is told
 
 
+@pytest.mark.parametrize(
+    ("kinds", "dearer", "told"), [(2, 0.08, True), (2, 0.15, False), (3, 0.15, True), (3, 0.4, False)]
+)
+def test_a_fleet_on_a_zoo_is_told_what_one_kind_costs_beside_other_workloads(
+    kinds: int, dearer: float, told: bool
+) -> None:
+    """Replicas on B200, H200 and A100 beside a job: one kind for the whole plan cost far more, and nothing was said."""
+    document: Any = json.loads(json.dumps(plan_named("llama")))
+    fleet = document["workloads"][1]
+    for other in ("l4", "b200-sxm")[: kinds - 1]:
+        fleet["allocations"].append({**fleet["allocations"][0], "device": other})
+    document["single_kind"] = {"device": "l40s", "dearer": 2.5, "cost_microusd": 10**12}
+    cost = round(fleet["cost_microusd"] * (1 + dearer))
+    cheaper = {**fleet["alternatives"][0], "device": "h200-sxm", "cost_microusd": fleet["cost_microusd"] - 1}
+    fleet["alternatives"] = [cheaper, {**cheaper, "device": "l40s", "cost_microusd": cost}]  # a limit forbids the first
+    text = " ".join(render_first(document, "table").split())
+    said = f"! assistant: on {kinds} kinds of devices; L40S alone costs ${cost / 1e6:,.0f} (+{100 * dearer:.2g} %)"
+    assert (said in text) is told
+
+
 def test_four_workloads_with_warnings_still_fit() -> None:
     document: Any = json.loads(json.dumps(plan_named("llama")))
     document["workloads"] = [

@@ -19,6 +19,7 @@ from planner.catalog.model import Catalog
 from planner.errors import PlanError
 from planner.plan.document import digest_of
 from planner.plan.rows.serving_point import Point
+from planner.report.plan_formats import render_plan
 from planner.scenario.schema import Scenario
 from tests import shipped
 from tests.tiers import sampled
@@ -138,6 +139,13 @@ def test_a_mix_of_devices_is_cheaper_than_any_one_kind(world: Catalog) -> None:
     document = solved(api.load_scenario(CHAT, settings=two), world)
     assert len({row["device"] for row in rows(document)}) > 1
     assert document["single_kind"]["dearer"] > 0.05
+    large = document["workloads"][0]["alternatives"][0]
+    assert any(
+        f"{large['device']} alone is next: {large['count']} × " in line for line in document["workloads"][0]["because"]
+    )
+    assert (
+        f"{large['device']}" in render_plan(document, "table").partition("Next best, alone")[2].partition("One kind")[0]
+    )
     for bucket in range(12):
         sent = sum(row["routed_requests_per_s"][bucket] for row in rows(document))
         assert sent == pytest.approx(document["workloads"][0]["fleet"]["buckets"][bucket]["peak_requests_per_s"])

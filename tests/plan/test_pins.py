@@ -168,7 +168,7 @@ def test_another_layout_than_the_fixed_one_is_refused_by_the_verifier() -> None:
     [
         (trained("tp3"), "tp 3: it does not divide 40 heads", "write tp: 2 or 4"),
         (trained("pp41"), "pp 41: the model has 40 layers", "write pp: 40"),
-        (trained("pp1 vpp2"), "vpp 2: 40 layers", "write vpp: 1"),
+        (trained("pp1 vpp2"), "vpp 2: virtual stages are of a pipeline", "write vpp: 1"),
         (trained("ep2"), "ep 2: the model has no experts", "write ep: 1"),
         (trained("zero-3", framework="megatron"), "megatron has no zero-3", "write sharding: zero-2"),
         (served("dp2"), "dp 2: only replicas with experts", "write dp: 1"),

@@ -202,6 +202,17 @@ def random_scenario(rng: np.random.Generator) -> dict[str, Any]:
     return {"training": jobs if kind != 1 else [], "serving": fleets if kind else [], "hardware": {"allow": allow}}
 
 
+def on_the_same(rows: Any, cheapest: Any) -> bool:
+    """Whether offers are those of the cheapest plan, or, of a fleet on several devices, other sizes of its machines."""
+
+    def sold(row: Any) -> tuple[str, ...]:
+        return row["device"], row["provider"], row["region"], row["zone"], row["price_model"]
+
+    used, beside = {row["offer"] for row in cheapest}, {sold(row) for row in cheapest if "replicas" in row}
+    several = len({device for device, *_ in beside}) > 1
+    return all(row["offer"] in used or (several and sold(row) in beside) for row in rows)
+
+
 def test_plain_plans_cost_at_most_so_much_more_on_the_same_offers() -> None:
     """And the headline lies within its own band, always."""
     rng = np.random.default_rng(1)
@@ -216,7 +227,7 @@ def test_plain_plans_cost_at_most_so_much_more_on_the_same_offers() -> None:
         assert told["cheapest_microusd"] == cheapest["summary"]["cost_microusd"]
         assert plain["summary"]["cost_microusd"] <= 1.02 * told["cheapest_microusd"]
         for one, other in zip(plain["workloads"], cheapest["workloads"]):
-            assert {row["offer"] for row in one["allocations"]} <= {row["offer"] for row in other["allocations"]}
+            assert on_the_same(one["allocations"], other["allocations"])
         for document in (plain, cheapest):
             summary = document["summary"]
             low, high = (summary["cost_band"][end] for end in ("p10", "p90"))
@@ -271,7 +282,7 @@ def test_plain_against_cheapest_with_calendars_mixes_and_futures() -> None:
             text = render_plan(plain, "table", width=400)
             assert f"above the proven cheapest, {format_money(least)}" in text
         for one, other in zip(plain["workloads"], cheapest["workloads"]):
-            assert {row["offer"] for row in one["allocations"]} <= {row["offer"] for row in other["allocations"]}
+            assert on_the_same(one["allocations"], other["allocations"])
         assert not [problem for problem in api.verify(plain) if problem.severity == "error"]
     assert sum(map(bool, tried.values())) >= len(ELSEWHERE) - 1  # of few cases one kind may have no plan
 
@@ -297,6 +308,23 @@ def test_a_fleet_is_on_one_offer_where_that_costs_little_more(dollars: float, se
         )
     else:
         assert told["workloads"] == []
+
+
+@pytest.mark.parametrize(("dollars", "devices"), [(1.05, {"plain"}), (1.3, {"plain", "small"})])
+def test_a_fleet_on_several_kinds_may_take_other_sizes_of_its_machines(dollars: float, devices: set[str]) -> None:
+    """Pairs of one card and a single other one stood where a single one of the first cost 1 % more."""
+    shapes = [shape("north/pair", devices=2), shape("north/one"), shape("north/small", device="small")]
+    offers = [offer("north/pair", 1.9), offer("north/one", dollars), offer("north/small", 1.0)]
+    wares = catalog([device(), device("small")], shapes, offers)
+    five = fleet("chat", qpm=3000)  # 50 requests of 100 tokens a second, 10 a device
+    plan = api.solve(scenario(serving=[five]), wares)
+    assert {row["device"] for row in plan.document["workloads"][0]["allocations"]} == devices
+    assert api.verify(plan, wares) == []
+    forged: Any = copy.deepcopy(plan.document)
+    if devices == {"plain"}:
+        (told,) = forged["plain"]["workloads"]
+        told["allocations"] = [row for row in told["allocations"] if row["device"] == "plain"]
+        assert any("which the cheapest plan does not use" in one.message for one in api.verify(resealed(forged), wares))
 
 
 def test_of_many_workloads_trials_by_cost_alone_end_at_the_same_plan(monkeypatch: pytest.MonkeyPatch) -> None:

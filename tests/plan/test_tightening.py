@@ -10,6 +10,10 @@ import pytest
 
 from planner.analysis import tighten
 from planner.analysis.tighten import DEEPEST_CUT, LEAST_CUT
+from planner.analysis.why import alternatives
+from planner.api.sessions import Session
+from planner.optimize.solve import noting_bounds, optimize
+from tests.worlds import scenario
 
 
 def share(before: float | None, *, most_per_s: float = 3.6, missed: float = 1.0) -> float | None:
@@ -46,3 +50,60 @@ def test_a_cut_is_neither_nothing_nor_more_than_half(most: float, cut: float) ->
 
 def test_what_keeps_its_targets_is_left_alone() -> None:
     assert share(None, missed=0.0) is None
+
+
+CLASSES: dict[str, Any] = {
+    "name": "chat", "model": "llama-3.1-70b", "weights": "fp8", "requests": "4 /s",
+    "input_tokens": {"histogram": [{"tokens": 300, "share": "60 %"}, {"tokens": 4000, "share": "40 %"}]},
+    "output_tokens": {"histogram": [{"tokens": 100, "share": "60 %"}, {"tokens": 500, "share": "40 %"}]},
+    "slo": {"ttft_p95": "1.5 s", "tpot_p95": "35 ms"},
+}  # fmt: skip
+
+
+def asked(**more: Any) -> Session:
+    hardware = {"providers": ["hyperstack", "lambda"]}
+    return Session(scenario(serving=[{**CLASSES, **more}], hardware=hardware, prefer="cheapest"))
+
+
+def test_rates_that_a_relaxation_rests_on_are_exact_before_whole_units_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A fleet of classes with a tight target was solved in whole units nine times, three such fleets for minutes."""
+    solved, plain = list[int](), Session.solved
+
+    def counted(session: Session, *candidates: Any, **more: Any) -> Any:
+        solved.append(1)
+        return plain(session, *candidates, **more)
+
+    monkeypatch.setattr(Session, "solved", counted)
+    cost = asked().answer()[1].cost_microusd
+    few = len(solved)
+    monkeypatch.setattr(tighten, "MOST_RELAXED", 0)
+    assert asked().answer()[1].cost_microusd == cost
+    assert few <= 3 < len(solved) - few
+
+
+def test_plans_of_rates_that_are_only_bounded_are_not_told_apart() -> None:
+    program = asked().candidates.program
+    whole = optimize(program)
+    with noting_bounds() as noted:
+        first = optimize(program)
+    assert noted
+    assert first.cost_microusd == whole.cost_microusd == first.bound_microusd
+    assert not first.untold
+    assert (program.bounded[first.units > 0] > 0).any()
+
+
+def test_one_kind_of_device_is_asked_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each rate that became exact began the walk over all kinds of devices anew."""
+    session = asked(requests="6 /s")
+    candidates, solution = session.answer()
+    held, plain = list[bytes](), alternatives.optimize
+
+    def noted(program: Any, **options: Any) -> Any:
+        held.append(program.bounded.tobytes() + program.cost_microusd.tobytes())
+        return plain(program, **options)
+
+    monkeypatch.setattr(alternatives, "optimize", noted)
+    alternatives.best_single_kind(candidates, solution)
+    assert 1 < len(held) == len(set(held))

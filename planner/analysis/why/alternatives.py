@@ -16,7 +16,8 @@ from planner.candidates.prune import prune
 from planner.candidates.search import MIXED, Candidates, program_of
 from planner.candidates.serving import ServingTable
 from planner.estimate.bands import MEDIAN
-from planner.optimize.solve import Solution, optimize
+from planner.optimize.limited import BoundedRates
+from planner.optimize.solve import Solution, bounds_noted, optimize
 from planner.optimize.status import uninterrupted
 from planner.plan.rows.row_cells import usd
 
@@ -37,10 +38,32 @@ def best_single_kind(candidates: Candidates, solution: Solution, **options: Any)
         or candidates.program.objective[0] != "cost"
     ):
         return None
-    return on_exact_rates(candidates, lambda exact: _best_alone(exact, solution.cost_microusd, options))[1]
+    known: dict[str, int | None] = {}
+    return on_exact_rates(candidates, lambda exact: _best_alone(exact, solution.cost_microusd, known, options))[1]
 
 
-def _best_alone(candidates: Candidates, chosen_microusd: int, options: Mapping[str, Any]) -> SingleKind | None:
+def _best_alone(
+    candidates: Candidates, chosen_microusd: int, known: dict[str, int | None], options: Mapping[str, Any]
+) -> SingleKind | None:
+    """The cheapest plan on one kind of device, of those that were asked about before and of the others.
+
+    Parameters
+    ----------
+    candidates
+        The ways, with as many exact rates as are known.
+    chosen_microusd
+        What the plan costs that is compared with it.
+    known
+        By device, what was found: its least cost of exact rates, which others that become exact leave as it is; None:
+        no plan, or none below the best of those before. Filled in.
+    options
+        Of `optimize`.
+
+    Raises
+    ------
+    BoundedRates
+        A plan of one device is made of rates that are only bounded: those before it are known.
+    """
     whole, device_of = candidates.whole, candidates.devices(candidates.whole, candidates.whole_rows)
     best: tuple[int, str] | None = None
     kinds = [str(device) for device in np.unique(device_of) if MIXED not in str(device)]
@@ -48,15 +71,23 @@ def _best_alone(candidates: Candidates, chosen_microusd: int, options: Mapping[s
     for floor, device in sorted((floor, device) for device, floor in floors.items() if floor is not None):
         if best is not None and floor >= best[0]:
             break
+        if device in known:
+            cost = known[device]
+            best = (cost, device) if cost is not None and (best is None or cost < best[0]) else best
+            continue
         alone, mine = restrict(whole, (device_of == device) | (device_of == ""))  # copies of data are of no device
         small, kept = restrict(alone, np.isin(np.arange(alone.column_count), prune(alone)))
         most = None if best is None else best[0] - 1
         asked = replace(small, objective=("cost",))
         answer = uninterrupted(optimize(asked, cost_only=True, most_microusd=most, **options))
+        if bounds_noted():
+            raise BoundedRates
+        known[device] = None
         if answer.status == "optimal" and (best is None or answer.cost_microusd < best[0]):
             over = replace(candidates, program=small, rows=candidates.whole_rows[mine[kept]])
             if not any(more_spares(over, answer)):  # else it holds no availability
                 best = (answer.cost_microusd, device)
+                known[device] = answer.cost_microusd
     if best is None:
         return None
     cost, device = best
