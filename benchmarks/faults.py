@@ -98,6 +98,9 @@ def functions() -> dict[str, types.FunctionType]:
     found: dict[str, types.FunctionType] = {}
     for room in ROOMS:
         package = importlib.import_module(room)
+        if not hasattr(package, "__path__"):  # a room of one module
+            found |= _of_module(package)
+            continue
         for entry in pkgutil.walk_packages(package.__path__, f"{room}."):
             parts = entry.name.split(".")
             if room in ("planner.plan", "planner.analysis") and parts[2] in VERIFIER:

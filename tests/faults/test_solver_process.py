@@ -22,7 +22,7 @@ from planner.optimize.build import build
 from planner.optimize.scope import scope_of
 from planner.optimize.solve import optimize
 from planner.optimize.status import Ending, Options
-from planner.optimize.wire import HEAD, arrays_of, header_of, model_of, packed, parts_of, unpacked
+from planner.optimize.wire import HEAD, arrays_of, header_of, model_of, parts_of, unpacked
 from tests.faults import stand_in
 from tests.faults.breaking import break_off, driver
 from tests.faults.hard import hard
@@ -41,6 +41,11 @@ def _fresh() -> Iterator[None]:
 
 
 Behaves = Callable[..., None]
+
+
+def packed(header: dict[str, Any], **arrays: Any) -> bytes:
+    """One frame, its length in front, as a whole."""
+    return b"".join(parts_of(header, **arrays))
 
 
 @pytest.fixture
