@@ -34,7 +34,6 @@ WORK_PER_S = 80_000.0  # of what `Run.ask` counts: what ends ties is this, the s
 SLOW = 3.0  # as many times the seconds are let pass before the clock ends them after all
 RADIX = 10**6  # weights of one block of the canonical order stay below this
 MOST_BLOCKS = 400
-LARGE, MOST_LARGE = 1500, 2  # of so many open columns only so many blocks are asked about: each may take seconds
 QUIET, MANY = 2, 100  # blocks that change nothing before so many columns are asked about at once
 UNTOLD = "plans of equal cost were not told apart by {}"
 
@@ -290,11 +289,7 @@ def _first_in_order(run: Run, scope: Scope, units: IntArray | None) -> tuple[Int
     if units is None:
         return None, True
     ahead, unchanged, many = canonical_order(scope.program, scope.open).tolist(), 0, MANY
-    large = 0
     for _ in range(MOST_BLOCKS):
-        large += len(scope.open) > LARGE
-        if large > MOST_LARGE:
-            break
         ahead = [k for k in ahead if scope.upper[k] > 0]
         if not ahead or decided(scope):
             return units, True
