@@ -68,13 +68,15 @@ def test_jobs_that_can_follow_one_another_are_told_to() -> None:
     told = (
         "3 plain on demand at north r1 are more than the 2 that one may expect: its 3 jobs can follow one another on 1 "
     )
-    assert line.startswith(told + "(periods: 24 h, and max_devices: 2 under hardware.quotas); else reserve them")
-    asked = {"periods": "24 h", "hardware": {"quotas": [{"max_devices": 1}]}}
+    assert line.startswith(
+        told + "(periods: 24 h, and hardware.quotas: [{device: plain, max_devices: 2}]); else reserve them"
+    )
+    asked = {"periods": "24 h", "hardware": {"quotas": [{"device": "plain", "max_devices": 2}]}}
     after = jobs_of("20 days", **asked)
     assert beyond(after) == []
     assert after["summary"]["cost_microusd"] == document["summary"]["cost_microusd"]
     (line,) = beyond(jobs_of("20 days", periods="24 h"))
-    assert "one another on 1 (max_devices: 2 under" in line
+    assert "one another on 1 (hardware.quotas: [{device: plain, max_devices: 2}]); else" in line
 
 
 @pytest.mark.parametrize("deadline", ["300 h", "359 h"])

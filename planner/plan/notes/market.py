@@ -345,7 +345,7 @@ def _at_once(held: Sequence[Held]) -> int:
     return most
 
 
-def _in_turn(held: Sequence[Held], stock: int, candidates: Candidates) -> str:
+def _in_turn(held: Sequence[Held], device: str, stock: int, candidates: Candidates) -> str:
     """How to let jobs follow one another on no more than may be had; empty where they cannot, or do as they can.
 
     Tried is one order: the first deadline first, each job from the beginning of a period on.
@@ -354,12 +354,16 @@ def _in_turn(held: Sequence[Held], stock: int, candidates: Candidates) -> str:
     jobs = {job.name: job for job in scenario.training}
     mine = [one for one in held if one.workload in jobs]
     least = sum(one.devices for one in held if one.workload not in jobs) + max((one.devices for one in mine), default=0)
-    if len(mine) < FOLLOWING or least > stock or any(job.after for job in jobs.values()):
+    whole = len(mine) == sum(max(jobs[name].count, 1) for name in {one.workload for one in mine})  # in one piece each
+    if len(mine) < FOLLOWING or least > stock or not whole or any(job.after for job in jobs.values()):
         return ""
-    period_h = next((each for each in PERIODS_H if scenario.horizon_s <= each * 3600.0 * MAX_PERIODS), math.inf)
-    begin = f"periods: {format_duration(period_h * 3600.0)}, and "
     if candidates.calendar is not None:
         period_h, begin = candidates.calendar.period_hours(0), ""
+    else:
+        period_h = next((each for each in PERIODS_H if scenario.horizon_s <= each * 3600.0 * MAX_PERIODS), 0.0)
+        begin = f"periods: {format_duration(period_h * 3600.0)}, and "
+    if not period_h:
+        return ""
     clock_h = 0.0
     for one in sorted(mine, key=lambda one: jobs[one.workload].start_s + jobs[one.workload].deadline_s):
         job = jobs[one.workload]
@@ -368,8 +372,8 @@ def _in_turn(held: Sequence[Held], stock: int, candidates: Candidates) -> str:
         if not clock_h * 3600.0 <= job.start_s + job.deadline_s:
             return ""
     return (
-        f"its {len(mine)} jobs can follow one another on {least:,} ({begin}max_devices: {stock:,} under "
-        "hardware.quotas); else "
+        f"its {len(mine)} jobs can follow one another on {least:,} ({begin}hardware.quotas: "
+        f"[{{device: {device}, max_devices: {stock}}}]); else "
     )
 
 
@@ -379,8 +383,8 @@ def _beyond_stock(held: Mapping[Place, Sequence[Held]], candidates: Candidates) 
         if stock is not None and devices > stock.devices:
             yield (
                 f"{devices:,} {device} on demand at {provider} {region} are more than the {stock.devices:,} that one "
-                f"may expect: {_in_turn(some, stock.devices, candidates)}reserve them, take a block, use two regions, "
-                f"or state what was granted (hardware.quotas); of a {stock.kind} in one region, "
+                f"may expect: {_in_turn(some, device, stock.devices, candidates)}reserve them, take a block, use two "
+                f"regions, or state what was granted (hardware.quotas); of a {stock.kind} in one region, "
                 f"{stock.provenance.source}"
             )
 
