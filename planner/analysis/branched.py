@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from planner.analysis.limit_prices import Cut, prices_of_ways, taken_of
-from planner.candidates.program import Program, Task, units_of
+from planner.candidates.program import Program, Task, optional_columns, units_of
 from planner.candidates.shared_nodes import NODES
 from planner.carriers import dataclass
 from planner.optimize import highs
@@ -114,9 +114,7 @@ def _of_all(whole: Program, priced: Selection, found: Mapping[int, int]) -> Sele
     """
     prices = {one["number"]: one["price"] for one in priced["rows"]} | dict(found)
     changed = cast("Selection", {**priced, "rows": _entries(whole, prices)})
-    weights, optional = priced_weights(whole, changed), np.zeros(whole.column_count, dtype=bool)
-    for task in whole.tasks:
-        optional[task.first : task.stop] = task.kind == "optional"
+    weights, optional = priced_weights(whole, changed), optional_columns(whole)
     for number, row in enumerate(whole.rows):
         supplies = (row.coefficients < 0) & optional[row.columns]
         short = [-(int(w) // -int(a)) for w, a in zip(weights[row.columns[supplies]], row.coefficients[supplies])]

@@ -25,6 +25,7 @@ from planner.candidates.program import (
     Program,
     Task,
     choices_of_providers,
+    optional_columns,
     units_of,
 )
 from planner.candidates.search import Candidates
@@ -150,9 +151,7 @@ def _with_supplies_paid(program: Program, priced: Selection) -> Selection:
     to that of buying, none is bought for the price alone: the bound cannot fall, and units that use it weigh more.
     """
     prices, weights = {one["number"]: one["price"] for one in priced["rows"]}, priced_weights(program, priced)
-    optional = np.zeros(program.column_count, dtype=bool)
-    for task in program.tasks:
-        optional[task.first : task.stop] = task.kind == "optional"
+    optional = optional_columns(program)
     for number, row in enumerate(program.rows):
         supplies = row.coefficients < 0
         if row.bound or not supplies.any() or not optional[row.columns[supplies]].all():

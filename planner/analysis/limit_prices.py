@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import IntArray, Program, units_of
+from planner.candidates.program import IntArray, Program, optional_columns, units_of
 from planner.candidates.search import Candidates
 from planner.optimize import highs
 from planner.optimize.status import FloatArray
@@ -115,9 +115,7 @@ def dearest_of(program: Program, numbers: Sequence[int], plain: Weights, units: 
     units
         (columns,) of the plan.
     """
-    optional = np.zeros(program.column_count, dtype=bool)
-    for task in program.tasks:
-        optional[task.first : task.stop] = task.kind == "optional"
+    optional = optional_columns(program)
     most = np.full(len(numbers), np.inf)
     if len(units) != program.column_count:
         return most

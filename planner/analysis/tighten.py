@@ -22,7 +22,7 @@ from planner.analysis.certified import relaxed_prices
 from planner.candidates.program import Program, Row, Task, restrict, units_of
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
-from planner.deadline import Deadline, TimeIsUp, is_up, parting
+from planner.deadline import Deadline, TimeIsUp, is_up, left_s, parting
 from planner.estimate.serving_spares import replicas_within, spares_for
 from planner.optimize.bound import prices_of
 from planner.optimize.limited import Asker, BoundedRates
@@ -225,7 +225,7 @@ def _by(
         return answers[-1]
 
     try:
-        likely = _on_likely_rates(candidates, prepare, spares, lambda: is_up(limit))
+        likely = _on_likely_rates(candidates, prepare, spares, limit)
         listed.append(likely)
         return on_exact_rates(likely, asked, prepare, spares)
     except TimeIsUp:
@@ -252,14 +252,14 @@ def _on_likely_rates(
     candidates: Candidates,
     prepare: Callable[[Candidates], Candidates],
     spares: Mapping[str, int] | None,
-    over: Callable[[], bool],
+    limit: float | Deadline | None,
 ) -> Candidates:
     """With exact rates of what each fleet would be made of at the prices of a relaxation, which is soon asked.
 
     Whole units are asked for of little else, each time for as long as hundreds of relaxations take.
     """
     for _ in range(MOST_RELAXED):
-        noted = set() if over() else set(_likely(candidates))
+        noted = set() if is_up(limit) else set(_likely(candidates, left_s(limit)))
         if not noted:
             break
         with parting():
@@ -267,12 +267,12 @@ def _on_likely_rates(
     return candidates
 
 
-def _likely(candidates: Candidates) -> Iterator[tuple[str, int]]:
+def _likely(candidates: Candidates, time_limit_s: float | None) -> Iterator[tuple[str, int]]:
     """Ways whose rates are only bounded in the least cover of a fleet at the prices of the relaxation."""
     program, first = candidates.program, candidates.program.objective[0]
     if first != "cost" or not (program.bounded > 0).any():
         return
-    found = prices_of(program, "cost")
+    found = prices_of(program, "cost", time_limit_s=time_limit_s)
     if found is None:
         return
     priced: Selection = {"criterion": "cost", "latest_s": None, **relaxed_prices(program, found)}

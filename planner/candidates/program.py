@@ -266,6 +266,14 @@ def task_of(program: Program) -> IntArray:
     return of
 
 
+def optional_columns(program: Program) -> NDArray[np.bool_]:
+    """(n,) whether each column is bought for others to use, and asked for by nobody."""
+    optional = np.zeros(program.column_count, dtype=bool)
+    for task in program.tasks:
+        optional[task.first : task.stop] = task.kind == "optional"
+    return optional
+
+
 def supplies(program: Program, task: Task) -> bool:
     """Whether more of a column of the task can give room in a joint row: a coefficient below zero."""
     for row in program.rows:

@@ -29,7 +29,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import IntArray, Program, Task, tolerance_microusd
+from planner.candidates.program import IntArray, Program, Task, optional_columns, tolerance_microusd
 from planner.catalog.model import Offer
 from planner.estimate.layout import Layout
 from planner.estimate.serving import ReplicaLayout
@@ -70,16 +70,13 @@ def tie_weights(program: Program, criterion: str) -> IntArray:
     """Integer weight >= 0 of one unit of each column in a criterion of the rule; less is better."""
     if criterion in ("devices", "pipelined", "plain", "undated"):
         return np.asarray(getattr(program, criterion), dtype=np.int64)
-    bought = np.zeros(program.column_count, dtype=np.int64)
-    for task in program.tasks:
-        bought[task.first : task.stop] = task.kind == "optional"
     if criterion == "finish":  # of a job that may pause all its periods count, not the ends of each
-        return six_digits(np.where(bought, program.delay_ms, program.finish_s * 1e3))
+        return six_digits(np.where(optional_columns(program), program.delay_ms, program.finish_s * 1e3))
     if criterion in GAINED:
         gained, devices = gained_of(program, criterion), program.devices
         most = int((-(-gained // np.maximum(devices, 1))).max(initial=0))  # that a device brings
         return np.asarray(most * np.maximum(devices, gained > 0) - gained, dtype=np.int64)
-    return bought
+    return optional_columns(program).astype(np.int64)
 
 
 def gained_of(program: Program, criterion: str) -> IntArray:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import IntArray, Program, task_of
+from planner.candidates.program import IntArray, Program, optional_columns, task_of
 from planner.carriers import dataclass
 from planner.optimize.model import Model
 from planner.optimize.relax import MARGIN, Relaxation
@@ -77,8 +77,7 @@ def apart_of(program: Program, model: Model, relaxation: Relaxation, prices: Pri
     priced, upper = prices.weights[columns], model.upper[: len(columns)]
     if not len(columns) or not np.isfinite(priced).all():
         return None
-    bought = np.array([one.kind == "optional" for one in program.tasks], dtype=bool)[task]
-    priced = _with_supplies_paid(model, priced, bought)
+    priced = _with_supplies_paid(model, priced, optional_columns(program)[columns])
     needs = _needs(model, relaxation.multipliers, task, len(program.tasks))
     if needs is None:
         return None

@@ -15,7 +15,7 @@ from itertools import combinations, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.program import DECODE, PREFILL, WHOLE, IntArray, Task, splits_simply
+from planner.candidates.program import DECODE, PREFILL, WHOLE, IntArray, Task, optional_columns, splits_simply
 from planner.candidates.prune import carrying_units
 from planner.carriers import dataclass
 from planner.optimize.check import task_violations, violations
@@ -47,10 +47,7 @@ class _Rows:
         row = np.repeat(np.arange(len(joint.bounds)), np.diff(joint.starts))
         order = np.argsort(joint.columns, kind="stable")
         columns, rows, uses = joint.columns[order], row[order], joint.coefficients[order].astype(np.float64)
-        optional = np.zeros(n, dtype=bool)
-        for task in scope.program.tasks:
-            optional[task.first : task.stop] = task.kind == "optional"
-        gives = (uses < 0) & optional[columns] & (scope.upper[columns] > 0)
+        gives = (uses < 0) & optional_columns(scope.program)[columns] & (scope.upper[columns] > 0)
         supply = np.bincount(
             rows[gives], weights=-uses[gives] * scope.upper[columns[gives]], minlength=len(joint.bounds)
         )
