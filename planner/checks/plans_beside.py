@@ -9,6 +9,7 @@ or larger numbers, takes another search: `plan verify --solve`. That no plan cos
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
@@ -323,10 +324,11 @@ def plain_findings(
             text = f"{one['cost_microusd']}, more than {scenario.plain_within:.3%} above {other['cost_microusd']}"
             yield Finding(WRONG_PLAIN, f"{asked.name} costs {text}")
         taken, fewest = (sum(row["devices"] for row in some["allocations"]) for some in (one, other))
-        if taken > fewest:
-            yield Finding(
-                WRONG_PLAIN, f"{asked.name} takes {taken} devices, more than the {fewest} of the cheapest plan"
-            )
+        more = math.ceil(scenario.plain_within * fewest) if isinstance(asked, ServingFleet) else 0
+        if taken > fewest + more:
+            hardly = f", and {more} more" if more else ""
+            text = f"takes {taken} devices, more than the {fewest} of the cheapest plan{hardly}"
+            yield Finding(WRONG_PLAIN, f"{asked.name} {text}")
         used = {row["offer"] for row in other["allocations"]}
         beside = {_sold_as(row) for row in other["allocations"]} if isinstance(asked, ServingFleet) else set()
         if len({device for device, *_ in beside}) < 2:  # on one kind of device no other machines are asked for

@@ -7,10 +7,10 @@ them is worse.
 An optimiser goes where its model is least tested. Among layouts of one offer whose predicted costs differ by less than
 predictions err, what the guides of the software advise is the better choice (`planner.candidates.ties` has the order).
 Of each workload in turn the least degree is taken up to which its layouts may go with no workload costing more than the
-share allows, none taking more devices, and with what is asked for after the cost (time, carbon) no more above the
-cheapest plan's; the plan is the cheapest of these, by the same rule for ties. Then each fleet on machines of several
-offers is put on one of them, else on those of one device, if that costs no more than the share allows: nobody runs one
-odd machine at another seller for a thousandth. The certificate is of the cheapest plan of all, which is told beside.
+share allows, none taking more devices (a fleet hardly more: by the same share, at least one), and with what is asked for
+after the cost (time, carbon) no more above the cheapest plan's; the plan is the cheapest of these, by the same rule for
+ties. Then each fleet on machines of several offers is put on one of them, else on those of one device, if that costs no
+more than the share allows: nobody runs one odd machine at another seller for a thousandth. The certificate is of the cheapest plan of all, which is told beside.
 
 Of many workloads each trial asks for the cost alone: plans of one cost are told apart once, when all has been tried.
 """
@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from math import ceil
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -155,7 +156,7 @@ def plainest(
     within = 1 + candidates.scenario.plain_within
     most = {name: int(cost * within) for name, cost in workload_costs(candidates, solution).items()}
     worst = [within * value for value in _further(candidates, solution)]
-    machines = _devices(candidates, solution)
+    machines = _most_devices(candidates, solution)
     ways, bounds, best = search(asked), dict(asked.involved), (candidates, solution)
     offers: dict[str, frozenset[str]] = {}
 
@@ -166,7 +167,7 @@ def plainest(
             return None
         more = any(count > machines[name] for name, count in _devices(found, plainer).items())
         far = any(value > most_of for value, most_of in zip(_further(found, plainer), worst))
-        if not more and not far:  # what is plainer is no reason to ask for more machines, which nobody may have
+        if not more and not far:
             return found, plainer
         return better(tried, on) if cost_only else None
 
@@ -289,6 +290,20 @@ def _devices(candidates: Candidates, solution: Solution) -> dict[str, int]:
     program = candidates.program
     held = program.devices * solution.units
     return {task.name: int(held[task.first : task.stop].sum()) for task in _workloads(program)}
+
+
+def _most_devices(candidates: Candidates, solution: Solution) -> dict[str, int]:
+    """Devices that each workload may take in a plainer plan: those of the cheapest one, of a fleet hardly more.
+
+    What is plainer is no reason to ask for more machines, which nobody may have; but replicas of one size seldom fill
+    as many devices as an odd one beside them did: 232 in machines of four stand for 228 and two.
+    """
+    share = candidates.scenario.plain_within
+    kinds = {task.name: task.kind for task in _workloads(candidates.program)}
+    return {
+        name: held + (ceil(share * held) if kinds[name] == "serving" else 0)
+        for name, held in _devices(candidates, solution).items()
+    }
 
 
 def _further(candidates: Candidates, solution: Solution) -> list[float]:

@@ -327,6 +327,23 @@ def test_a_fleet_on_several_kinds_may_take_other_sizes_of_its_machines(dollars: 
         assert any("which the cheapest plan does not use" in one.message for one in api.verify(resealed(forged), wares))
 
 
+@pytest.mark.parametrize(("share", "held"), [(0.06, {"plain": 104}), (0.02, {"plain": 96, "small": 3})])
+def test_a_fleet_on_one_kind_may_take_hardly_more_devices(share: float, held: dict[str, int]) -> None:
+    """228 devices in machines of four and two odd ones stood where 232 in machines of four cost hardly more."""
+    shapes = [shape("north/eight", devices=8), shape("north/small", device="small")]
+    offers = [offer("north/eight", 8.0), offer("north/small", 2.6)]  # thirteen of eight cost 0.2 % more
+    wares = catalog([device(), device("small")], shapes, offers)
+    many = fleet("chat", qpm=60 * 990)  # 10 requests a second a device
+    plan = api.solve(scenario(serving=[many], plain_within=share), wares)
+    (workload,) = plan.document["workloads"]
+    assert {row["device"]: row["devices"] for row in workload["allocations"]} == held
+    assert api.verify(plan, wares) == []
+    forged: Any = copy.deepcopy(plan.document)
+    forged["scenario"]["plain_within"] = 0.02
+    few = [one.message for one in api.verify(resealed(forged), wares)]
+    assert any("104 devices, more than the 99 of the cheapest plan, and 2 more" in one for one in few) == (share > 0.02)
+
+
 def test_of_many_workloads_trials_by_cost_alone_end_at_the_same_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """And plans of one cost are told apart once, not in every trial."""
     told_apart: list[bool] = []
