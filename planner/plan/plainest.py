@@ -7,10 +7,11 @@ them is worse.
 An optimiser goes where its model is least tested. Among layouts of one offer whose predicted costs differ by less than
 predictions err, what the guides of the software advise is the better choice (`planner.candidates.ties` has the order).
 Of each workload in turn the least degree is taken up to which its layouts may go with no workload costing more than the
-share allows, none taking more devices (a fleet hardly more: by the same share, at least one), and with what is asked for
-after the cost (time, carbon) no more above the cheapest plan's; the plan is the cheapest of these, by the same rule for
-ties. Then each fleet on machines of several offers is put on one of them, else on those of one device, if that costs no
-more than the share allows: nobody runs one odd machine at another seller for a thousandth. The certificate is of the cheapest plan of all, which is told beside.
+share allows, none taking more devices (a fleet hardly more: by the same share, at least one), and with what is asked
+for after the cost (time, carbon) no more above the cheapest plan's; the plan is the cheapest of these, by the same rule
+for ties. Then each fleet on machines of several offers is put on one of them, else on those of one device, if that
+costs no more than the share allows: nobody runs one odd machine at another seller for a thousandth. The certificate is
+of the cheapest plan of all, which is told beside.
 
 Of many workloads each trial asks for the cost alone: plans of one cost are told apart once, when all has been tried.
 """
