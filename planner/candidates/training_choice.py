@@ -31,7 +31,7 @@ def policy_runs(layout: Layout) -> Rows:
 def least_policies(layout: Layout, runs: Rows, fitting: Rows) -> Rows:
     """Of layouts that differ in their memory policy alone, those that none takes less time than and fits.
 
-    More recomputation only adds time, and ZeRO-2 takes the time of ZeRO-1: no sum of terms says otherwise, in any
+    More recomputation only adds time, and ZeRO-2 takes no less than ZeRO-1: no sum of terms says otherwise, in any
     tier. Of each layout and stage the least recomputation that fits is kept; ZeRO-2 where ZeRO-1 needs more of it.
 
     Parameters

@@ -67,7 +67,7 @@ def step_time(
     terms["head"] = m * head / p
     terms["uneven_stages"] = m * (stage - mean)
     terms["pipeline_bubble"] = np.where(p > 1, (p - 1.0) / ctx.layout.vpp * mean * ctx.stack.bubble, 0.0)
-    terms["pipeline_transfer"] = exchange.transfers_s(ctx)
+    terms["pipeline_transfer"] = exchange.transfers_s(ctx, mean)
     terms["accumulation"] = np.asarray(eq.accumulation_s(spread(_held(ranks), who), m, ctx.bytes_per_s))
     backward = np.maximum(layers_s - forward, 0.0)
     volumes = tuple(spread(one, who) for one in exchange.volumes_s(ranks))
@@ -108,7 +108,7 @@ def step_seconds(
     backward = np.maximum(layers_s - forward, 0.0)
     volumes = tuple(spread(one, who) for one in exchange.volumes_s(ranks))
     exchanged = exchange.data_parallel_s(ctx, volumes, forward / p, backward / p)
-    whole = m * stage + bubble + exchange.transfers_s(ctx) + accumulation + exchanged
+    whole = m * stage + bubble + exchange.transfers_s(ctx, mean) + accumulation + exchanged
     return np.asarray(whole + spread(exchange.optimizer_s(ranks), who))
 
 
@@ -134,8 +134,8 @@ def _layer_terms(ctx: Context, layer: LayerWork, one: LayerPass) -> dict[str, Va
         "elementwise": one.traffic_f + one.traffic_b,
         "experts": one.experts_f + one.experts_b,
         "recompute": again,
-        "tensor_parallel": exchange.tensor_parallel_s(ctx),
-        "expert_parallel": exchange.expert_exchange_s(ctx, layer),
+        "tensor_parallel": exchange.tensor_parallel_s(ctx, busy),
+        "expert_parallel": exchange.expert_exchange_s(ctx, layer, busy),
         "context_parallel": exchange.context_parallel_s(ctx, layer, one),
         "offload": _offload(ctx, layer, busy),
         "host": eq.launch_bound_s(busy, _host_s(ctx, layer)) - busy,
@@ -183,8 +183,8 @@ def _stages(ctx: Context, layers_s: Values, head: Values) -> tuple[Values, Value
 
 
 def _held(ctx: Context) -> Values:
-    """Gradients that are summed up; sharded weights without a pipeline scatter theirs first and keep a shard."""
-    held, scattered = NONE, (ctx.layout.sharding == 3) & (ctx.layout.pp == 1)
+    """Gradients that are summed up; from ZeRO-2 on they are scattered first without a pipeline, and a shard is kept."""
+    held, scattered = NONE, (ctx.layout.sharding >= 2) & (ctx.layout.pp == 1)
     for group, _, parameters in exchange.shards(ctx):
         held = held + parameters / np.where(scattered, group.ranks, 1.0)
     return np.asarray(held * ctx.stack.trained * ctx.stack.accumulation)

@@ -27,25 +27,31 @@ def _passes(ctx: Context) -> Values:
     return np.where(ctx.layout.recompute == RECOMPUTE_FULL, 6.0, 4.0)
 
 
-def tensor_parallel_s(ctx: Context) -> Values:
-    """All-reduces (or gathers and scatters of the same volume) of hidden states in a layer."""
+def tensor_parallel_s(ctx: Context, busy_s: Values) -> Values:
+    """All-reduces (or gathers and scatters of the same volume) of hidden states in a layer of so much compute."""
     t = ctx.layout.tp
     if np.all(t == 1):
         return NONE
     one = Group(machine=ctx.machine, ranks=t, stride=1.0).all_reduce_s(ctx.tokens * _row_bytes(ctx))
     hidden = np.asarray(ctx.stack.tensor_hidden) * (1.0 - ctx.constants.contention)
-    return np.asarray(_passes(ctx) * one * (1.0 - hidden))
+    return _partly_hidden(_passes(ctx) * one, hidden, busy_s)
 
 
-def expert_exchange_s(ctx: Context, layer: LayerWork) -> Values:
-    """Tokens to their experts and back in a layer."""
+def _partly_hidden(communication_s: Values, share: Values, busy_s: Values) -> Values:
+    """What is seen of communication, a share of which runs beside compute: no more of it than there is compute."""
+    return np.asarray(np.maximum(communication_s * (1.0 - share), communication_s - busy_s))
+
+
+def expert_exchange_s(ctx: Context, layer: LayerWork, busy_s: Values) -> Values:
+    """Tokens to their experts and back in a layer of so much compute."""
     lay, experts = ctx.layout, np.asarray(layer.experts)
     if np.all(lay.ep == 1) or not np.any(experts > 0):
         return NONE
     rows = ctx.tokens / ctx.norm_split * ctx.stack.imbalance
     message = rows * ctx.work.hidden * ctx.stack.exchange_bytes
     one = Group(machine=ctx.machine, ranks=lay.ep, stride=1.0).dispatch_s(message, layer.experts_per_token)
-    return np.where(experts > 0, _passes(ctx) * one * (1.0 - np.asarray(ctx.stack.expert_hidden)), 0.0)
+    seen = _partly_hidden(_passes(ctx) * one, np.asarray(ctx.stack.expert_hidden), busy_s)
+    return np.where(experts > 0, seen, 0.0)
 
 
 def context_parallel_s(ctx: Context, layer: LayerWork, one: LayerPass) -> Values:
@@ -85,15 +91,31 @@ def _heads_s(ctx: Context, layer: LayerWork, group: Group) -> Values:
     return 0.5 * _passes(ctx) * group.all_to_all_s(message)
 
 
-def transfers_s(ctx: Context) -> Values:
-    """Hidden states from stage to stage in a step."""
+def transfers_s(ctx: Context, stage_s: Values) -> Values:
+    """Hidden states from stage to stage in a step.
+
+    Each part of a stage sends its own, so that v parts send v times as much [1]. Interleaved parts send beside the
+    compute of others, as long as there is any: on a slow network many parts cost more than the bubble they close.
+
+    Parameters
+    ----------
+    ctx
+        What the pieces of a step share.
+    stage_s
+        A micro-batch on a mean stage, forward and backward.  [s]
+
+    References
+    ----------
+    [1] D. Narayanan et al., arXiv 2104.04473, sec. 2.2.2.
+    """
     lay = ctx.layout
     if np.all(lay.pp == 1):
         return NONE
     message = pipeline.stage_transfer_bytes(ctx.tokens, ctx.work.hidden, lay.tp, ctx.stack.value_bytes)
     one = Group(machine=ctx.machine, ranks=lay.pp, stride=lay.devices / lay.pp).neighbour_s(message)
-    seen = 1.0 - np.asarray(ctx.stack.hide_transfers) * np.where(lay.vpp > 1, 1.0, 0.0)
-    return np.where(lay.pp > 1, 2.0 * one * (lay.vpp * seen * ctx.micro_batches + lay.pp - 1.0), 0.0)
+    hiding = np.asarray(ctx.stack.hide_transfers) * np.where(lay.vpp > 1, stage_s, 0.0)
+    seen = eq.exposed_s(2.0 * one * lay.vpp, hiding)  # what copies take from compute is in the constants
+    return np.where(lay.pp > 1, ctx.micro_batches * seen + 2.0 * one * (lay.pp - 1.0), 0.0)
 
 
 def rank_parameters(ctx: Context) -> tuple[Values, Values]:
@@ -130,7 +152,9 @@ def _groups(ctx: Context, ranks: Values, stride: Values, parameters: Values) -> 
 def data_parallel_s(ctx: Context, volumes_s: Sequence[Values], forward_s: Values, backward_s: Values) -> Values:
     """Gradients reduced and weights gathered in a step, as far as compute does not hide them.  [s]
 
-    Sharded weights are gathered for every micro-batch, except on a pipelined stage, which keeps them.
+    Sharded weights are gathered for every micro-batch, except on a pipelined stage, which keeps them. Sharded gradients
+    are scattered in every micro-batch, since nobody keeps them whole [1, 2]; on a pipelined stage they stay whole
+    (`equations.memory.effective_sharding_stage`).
 
     Parameters
     ----------
@@ -141,6 +165,11 @@ def data_parallel_s(ctx: Context, volumes_s: Sequence[Values], forward_s: Values
         them.  [s]
     forward_s, backward_s
         Compute of one micro-batch on a stage, which hides them.  [s]
+
+    References
+    ----------
+    [1] DeepSpeed, issue 2252 (2022): from ZeRO-2 on gradients are reduced after every backward pass.
+    [2] Megatron-Core, Megatron-FSDP (2025): reduces in every backward pass with optim_grads, in the last one with optim.
     """
     lay, contention = ctx.layout, ctx.constants.contention
     if shares_nothing(lay):
@@ -150,6 +179,7 @@ def data_parallel_s(ctx: Context, volumes_s: Sequence[Values], forward_s: Values
     # with interleaved stages the gradients of early chunks are reduced while the pipeline drains through the others
     draining = 1.0 + np.where(lay.vpp > 1, (lay.pp - 1.0) * (lay.vpp - 1.0) / lay.vpp, 0.0)
     once = _beside(ctx.stack.gradient_overlap, gradients, backward_s * draining, contention)
+    once = once * np.where((lay.sharding == 2) & (lay.pp == 1), ctx.micro_batches, 1.0)
     weights = _beside(ctx.stack.gather_overlap, gather, forward_s, contention)
     once = once + np.where(lay.sharding >= 1, weights, 0.0)
     overlap = ctx.stack.gradient_overlap  # sharded weights come layer by layer, beside compute where anything does

@@ -8,10 +8,10 @@ Per optimizer step a rank makes m passes over T = b s / c tokens. What the penal
   attention core, whose time is its share of the model FLOPs;
 * expert parallel: per MoE layer two all-to-alls forward, two backward, two when recomputed; exposed;
 * data parallel: gradients are reduced (ZeRO: scattered, weights gathered) once a step behind the last
-  backward pass, two thirds of a pass; ZeRO-3 without a pipeline gathers twice and scatters once in
+  backward pass, two thirds of a pass, with ZeRO-2 without a pipeline scattered behind each; ZeRO-3 without a pipeline gathers twice and scatters once in
   every pass, behind that pass; only what is left over counts;
 * pipeline: the bubble, the fullest stage when layers do not divide, and transfers between stages,
-  which an interleaved schedule hides.
+  which an interleaved schedule hides as far as there is compute beside them.
 
 Contention of communication with compute is left out; calibrated step times are another tier.
 """
@@ -27,6 +27,7 @@ from planner.equations import communication as com
 from planner.equations import flops, pipeline, rules
 from planner.equations import memory as mem
 from planner.equations.activations import EXPERT_IMBALANCE
+from planner.equations.step_time import exposed_s
 from planner.estimate.layout import RECOMPUTE_FULL, RECOMPUTE_SELECTIVE, Layout, expert_tensor_degree, shares_nothing
 from planner.estimate.machine import Group, Machine
 from planner.estimate.terms import Terms
@@ -213,6 +214,8 @@ def _data_parallel(run: _Run) -> Values:
     once = np.where(stage == 0, reduce, gather + scatter)
     hides = run.pass_s * _free_share(run)
     exposed = run.steps * np.maximum(once - BACKWARD_SHARE * hides, 0.0)
+    before = (run.passes - run.steps) * np.maximum(scatter - BACKWARD_SHARE * hides, 0.0)  # micro-batches but the last
+    exposed = exposed + np.where(stage == 2, before, 0.0)
     per_pass = run.passes * np.maximum(2.0 * gather + scatter - hides, 0.0)
     return np.where((stage == 3) & (lay.pp == 1), per_pass, exposed)
 
@@ -250,8 +253,7 @@ def _pipeline(run: _Run, busy_s: Values) -> Values:
     transfer = Group(machine=run.machine, ranks=p, stride=stride).neighbour_s(
         pipeline.stage_transfer_bytes(run.tokens, run.arch.hidden_size, lay.tp, _value_bytes(run.spec))
     )
-    exposed = np.where(v > 1, 0.0, 2.0) * np.where(np.isinf(transfer), 0.0, transfer)
-    exposed = np.where(np.isinf(transfer), np.inf, exposed)
     mean = busy_s / run.passes
+    exposed = exposed_s(2.0 * v * transfer, np.where(v > 1, mean, 0.0))  # interleaved parts send beside compute
     whole = pipeline.pipeline_time_s(run.micro_batches, p, v, mean * (1.0 + uneven), mean, exposed)
     return np.where(p > 1, run.steps * whole - busy_s, 0.0)

@@ -22,7 +22,7 @@ from planner.estimate.frameworks import (
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Machine
 from planner.estimate.stack import Stack
-from planner.estimate.step import STEP_TERMS, step_time
+from planner.estimate.step import LAYER_TERMS, STEP_TERMS, step_time
 from planner.estimate.step_distinct import FEWEST, Ways
 from planner.estimate.terms import Terms
 from planner.estimate.training import training_memory, training_time
@@ -122,6 +122,50 @@ def test_a_repeated_forward_pass_exchanges_again() -> None:
 def test_interleaved_stages_shorten_the_bubble() -> None:
     plain, interleaved = step(pp=4, dp=16), step(pp=4, dp=16, vpp=2)
     assert float(interleaved["pipeline_bubble"]) == pytest.approx(float(plain["pipeline_bubble"]) / 2)
+
+
+@pytest.mark.parametrize("rate", [50e9, 0.5e9, 0.2e9])
+def test_parts_of_stages_hide_no_more_than_there_is_compute(rate: float) -> None:
+    """Sixteen parts a stage sent all their states for nothing over Ethernet: 70B in 64 hours was promised in 36."""
+    machine = replace(MACHINE, inter_node_bytes_per_s=rate)
+    apart = {"pp": 8, "dp": 8, "micro_batch": 1, "global_batch": 512}  # 64 micro-batches
+    beside = Stack(hide_transfers=1.0)
+    plain, parts = step(machine=machine, **apart), step(machine=machine, stack=beside, **apart, vpp=4)
+    one = float(plain["pipeline_transfer"]) / (2 * (64 + 7))
+    stage = sum(float(parts[name]) for name in (*LAYER_TERMS, "head")) / 64
+    seen = max(0.0, 4 * 2 * one - stage)
+    assert float(parts["pipeline_transfer"]) == pytest.approx(64 * seen + 7 * 2 * one)
+    assert (seen > 0) == (rate < 50e9)
+    if rate == 0.2e9:  # the bubble that they close is less than what they send
+        assert float(parts.total) > float(plain.total)
+
+
+def test_sharded_gradients_are_scattered_in_every_micro_batch() -> None:
+    """ZeRO-2 was as fast as ZeRO-1 however often it scattered, and took less memory: plans flocked there."""
+    slow = replace(MACHINE, inter_node_bytes_per_s=1e9)
+    for batch, same in ((64, True), (512, False)):
+        one, two = (seconds(machine=slow, sharding=stage, global_batch=batch) for stage in (1, 2))
+        assert (two == pytest.approx(one, rel=1e-9)) == same
+        assert two >= one
+    few, many = (float(step(machine=slow, sharding=2, global_batch=64 * m)["data_parallel"]) for m in (1, 9))
+    more = float(step(machine=slow, sharding=2, global_batch=64 * 17)["data_parallel"])
+    assert more - many == pytest.approx(many - few)  # each micro-batch alike
+    staged = {"pp": 2, "dp": 32}  # a pipelined stage keeps its gradients whole
+    assert seconds(machine=slow, sharding=2, **staged) == pytest.approx(seconds(machine=slow, sharding=1, **staged))
+
+
+@pytest.mark.parametrize(("work", "split", "term"), [(MIXTRAL, {"ep": 8}, "expert"), (LLAMA, {"tp": 8}, "tensor")])
+def test_a_hidden_share_of_an_exchange_ends_where_compute_does(work: Work, split: dict[str, int], term: str) -> None:
+    bridge = Stack(expert_hidden=0.5, tensor_hidden=0.6)  # with the rates of links of a machine, and a thousandth
+    for factor in (1.0, 1e-3):
+        machine = replace(MACHINE, pair_bytes_per_s=450e9 * factor, all_bytes_per_s=450e9 * factor)
+        layout = {**split, "dp": 64 // split.get("tp", 1)}
+        bare, seen = (step(work, machine, stack, **layout) for stack in (Stack(), bridge))
+        busy = sum(float(bare[name]) for name in ("products", "attention", "elementwise", "experts", "recompute"))
+        name = f"{term}_parallel"
+        hidden = float(bare[name]) - float(seen[name])
+        assert hidden <= busy * (1 + 1e-9)
+        assert (hidden == pytest.approx(busy)) == (factor < 1)
 
 
 def test_one_stage_has_no_bubble_and_one_rank_no_exchange() -> None:
