@@ -169,7 +169,7 @@ def data_parallel_s(ctx: Context, volumes_s: Sequence[Values], forward_s: Values
     References
     ----------
     [1] DeepSpeed, issue 2252 (2022): from ZeRO-2 on gradients are reduced after every backward pass.
-    [2] Megatron-Core, Megatron-FSDP (2025): reduces in every backward pass with optim_grads, in the last one with optim.
+    [2] Megatron-Core, Megatron-FSDP (2025): reduces in every backward pass with optim_grads, once a step with optim.
     """
     lay, contention = ctx.layout, ctx.constants.contention
     if shares_nothing(lay):

@@ -8,8 +8,9 @@ Per optimizer step a rank makes m passes over T = b s / c tokens. What the penal
   attention core, whose time is its share of the model FLOPs;
 * expert parallel: per MoE layer two all-to-alls forward, two backward, two when recomputed; exposed;
 * data parallel: gradients are reduced (ZeRO: scattered, weights gathered) once a step behind the last
-  backward pass, two thirds of a pass, with ZeRO-2 without a pipeline scattered behind each; ZeRO-3 without a pipeline gathers twice and scatters once in
-  every pass, behind that pass; only what is left over counts;
+  backward pass, two thirds of a pass, with ZeRO-2 without a pipeline scattered behind each; ZeRO-3
+  without a pipeline gathers twice and scatters once in every pass, behind that pass; only what is
+  left over counts;
 * pipeline: the bubble, the fullest stage when layers do not divide, and transfers between stages,
   which an interleaved schedule hides as far as there is compute beside them.
 
