@@ -35,7 +35,7 @@ _SHOWN_WARNINGS, _SHOWN_WAYS, _SHOWN_DETAILS = 3, 3, 2
 _FEW = 2  # workloads, of which all lines are shown before a third warning is
 # lines of a workload, warnings and pieces of advice, where there is no room for more
 _LESS_AND_LESS_OF_FEW = ((2, 3, 9), (2, 2, 9), (2, 1, 9), (2, 1, 1))
-_LESS_AND_LESS = ((2, 3, 9), (1, 3, 9), (1, 2, 9), (1, 1, 9), (1, 1, 1))
+_LESS_AND_LESS = ((2, 3, 9), (1, 3, 9), (1, 2, 9), (1, 1, 9), (1, 1, 1), (1, 1, 0), (1, 0, 0))
 _IN_THE_WAY = (  # of warnings
     *("--set '", " positions of ", "did you mean ", " counts, ", " cases of the uncertainty", " stands on no spot"),
 )
