@@ -10,9 +10,10 @@ import pytest
 from planner import api
 from planner.catalog.model import Catalog
 from planner.errors import InputError
-from tests.properties.questions import Data, asked, market, question, same, wider
+from tests.properties.questions import Data, alike, asked, market, question, same, wider
 from tests.tiers import sampled
 from tests.verified import errors
+from tests.worlds import catalog, device, fleet, job, offer, shape
 
 SEEDS = range(120)
 NOT_SOLD = "no-offer"  # a price model that nobody sells there is refused by name
@@ -53,3 +54,29 @@ def test_more_choice_is_never_dearer_and_words_change_nothing(seed: int) -> None
         found = cost_of(other, known)
         assert (found is None) == (cost is None), name
         assert cost is None or found is None or abs(found - cost) <= near(cost), name
+
+
+def test_a_case_that_is_the_same_changes_nothing() -> None:
+    """The scenario as written stood without what its cases had: no change from spot to on demand, no job beside fleets.
+
+    A job of 100B tokens cost $24,128 and "more of it", 101B, $11,343.
+    """
+    known = catalog([device()], [shape("north/eight", devices=8)],
+                    [offer("north/eight", 8.0), offer("north/eight", 2.0, price_model="spot")])  # fmt: skip
+    hardware = {"pricing": ["on_demand", "spot"], "spot": {"interruptions": "0 /h"},
+                "quotas": [{"price_model": "spot", "max_shapes": 1}]}  # fmt: skip
+    late = job("late", tokens="200B", deadline="30 h")  # 41.7 h on one node of spot
+    data: Data = {"training": [late], "serving": [], "hardware": hardware, "prefer": "cheapest"}
+    there = fleet("chat", qpm=2400)  # half of a node, whose other half does the job in 83 h
+    owned = {"owned": [{"shape": "north/eight", "count": 1, "price": "$1/h"}]}
+    beside: Data = {"training": [job("small", tokens="200B", deadline="100 h")], "serving": [there],
+                    "hardware": owned, "horizon": "120 h", "prefer": "cheapest"}  # fmt: skip
+    for one, cost in ((data, None), (beside, 120.0)):
+        plain: Any = api.solve(asked(one), known).document
+        told: Any = api.solve(asked({**one, "uncertainty": [alike(one)]}), known).document
+        assert errors(told, known) == []
+        assert told["summary"]["cost_usd"] == plain["summary"]["cost_usd"]
+        assert {case["cost_usd"] for case in told["uncertainty"]["cases"]} == {plain["summary"]["cost_usd"]}
+        assert cost in (None, plain["summary"]["cost_usd"])
+    rows = api.solve(asked({**data, "uncertainty": [alike(data)]}), known).document["workloads"][0]["allocations"]
+    assert [row["price_model"] for row in rows] == ["spot", "on_demand"]
