@@ -23,7 +23,7 @@ from planner.plan.model.plan import Allocation, PlanDocument, Workload
 from planner.plan.parts import expected_microusd
 
 SIGNS: dict[Changed, Literal["+", "-", " "]] = {"added": "+", "removed": "-", "nothing": " "}
-Part = Literal["contracts", "copies", "cases"]
+Part = Literal["contracts", "copies"]
 WHAT = ("provider", "shape", "price_model", "count", "role", "funding")  # machines; the rest follows, but for:
 WHERE = ("offer", "count", "role", "funding")  # their places, and layouts
 DECIDES: dict[Changed, tuple[str, ...]] = {"decision": WHAT, "place": WHERE, "layout": ("layout",)}
@@ -147,7 +147,7 @@ def money_rows(old: PlanDocument, new: PlanDocument) -> list[MoneyRow]:
 
     Plans for several futures are told as written, with what the other cases add to it on average in a row of its own.
     """
-    names: tuple[Kind | Part, ...] = ("training", "serving", "contracts", "copies", "cases")
+    names: tuple[Kind | Part | Literal["cases"], ...] = ("training", "serving", "contracts", "copies", "cases")
     pairs = {name: (_part(old, name), _part(new, name)) for name in names}
     rows: list[MoneyRow] = [{"part": name, **moved(*pair)} for name, pair in pairs.items() if any(pair)]
     return [*rows, {"part": "total", **moved(expected_microusd(old), expected_microusd(new))}]
@@ -160,7 +160,7 @@ def of_one_time(one: Compared) -> bool:
     return spans["old"] == spans["new"] or None in (spans["old"], spans["new"]) or not recurs
 
 
-def _part(plan: PlanDocument, name: Kind | Part) -> int | None:
+def _part(plan: PlanDocument, name: Kind | Part | Literal["cases"]) -> int | None:
     """What a plan spends on workloads of a kind, or ahead; None without a plan.  [micro-USD]"""
     written = plan["summary"]["cost_microusd"]
     if written is None:
