@@ -282,9 +282,16 @@ def _section(
 
 
 def _bound_usd(chosen: Chosen) -> float | None:
-    """No contracts have a lower expected cost (with risk: a lower weighed sum); of rates before any tightening."""
+    """No contracts have a lower expected cost (with risk: a lower weighed sum); of rates before any tightening.
+
+    None where a number of providers is limited: one program counts those of all cases together, each plan its own.
+    """
     bound = chosen.solution.bound_microusd
-    return None if bound is None else float((bound / chosen.combined.scale - chosen.combined.rounding) / 1_000_000)
+    return (
+        None
+        if bound is None or chosen.combined.program.max_providers is not None
+        else float((bound / chosen.combined.scale - chosen.combined.rounding) / 1_000_000)
+    )
 
 
 def mean_cost(shares: Sequence[Fraction], costs: Sequence[int | None]) -> Fraction | None:

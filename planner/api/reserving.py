@@ -16,10 +16,11 @@ from planner.catalog.model import Catalog
 from planner.deadline import Deadline
 from planner.errors import InputError, UsageError
 from planner.estimate.market import METERED
-from planner.plan.parts import said_of
+from planner.plan.parts import expected_microusd, said_of
 from planner.scenario.hardware_keys import COMMITMENT_HOURS
 from planner.scenario.schema import Scenario
 from planner.spelling import closest
+from planner.units import format_percent
 
 if TYPE_CHECKING:
     from planner.analysis.reserve.model import Otherwise, Reserved, Term, Together
@@ -53,7 +54,8 @@ def reserve(
     The load of a fleet is taken to go on for the term; jobs run once. Limits of what the scenario's own horizon may
     cost or emit in all are lifted then, and named. A scenario with periods keeps its horizon and all its limits. Where
     several kinds are offered, one program also decides over all of them and when each begins. Costs are those of the
-    cheapest plans on both sides, whatever the scenario prefers.
+    cheapest plans on both sides, whatever the scenario prefers; of several futures (`uncertainty`) they are the mean of
+    all cases, weighed as contracts are chosen (`risk`).
 
     Parameters
     ----------
@@ -98,7 +100,11 @@ def reserve(
     if len(found) > 1:
         together, warnings = _together(scenario, catalog, found, rented, options)
         said.append(("all terms together", warnings))
-    return Reserve(document=reserve_document(scenario, catalog, rows, found, together, not_held, said_of(said)))
+    return Reserve(
+        document=reserve_document(
+            scenario, catalog, rows, found, together, not_held, [*_of_cases(scenario), *said_of(said)]
+        )
+    )
 
 
 def _without_sums(scenario: Scenario) -> tuple[Scenario, list[str]]:
@@ -293,11 +299,29 @@ def _standing(bought: Sequence[Contract], hours: float) -> list[dict[str, Any]] 
 
 
 def _cost(document: PlanDocument) -> int | None:
-    return document["summary"]["cost_microusd"]
+    return expected_microusd(document, weighed=True)
+
+
+def _of_cases(scenario: Scenario) -> list[str]:
+    """What costs are of where there are several futures."""
+    cases, risk = 1 + len(scenario.uncertainty), scenario.risk
+    if cases == 1:
+        return []
+    mean = f"the mean of {cases} cases (uncertainty)"
+    if risk is None or not risk.weight:
+        return [f"every cost is {mean}"]
+    worst = f"the worst {format_percent(1 - risk.cvar)} of them" if risk.cvar < 1 else "the worst of them"
+    shares = [format_percent(share) for share in (1 - risk.weight, risk.weight)]
+    return [f"every cost is {shares[0]} of {mean} and {shares[1]} of the mean of {worst} (risk)"]
 
 
 def _rates(scenario: Scenario) -> dict[str, Any] | None:
-    """The rates of all fleets, lower; None where one has its rate from a file, or there is no fleet."""
+    """The rates of all fleets, lower; None where one has its rate from a file, or there is no fleet.
+
+    Nor where there are several futures: what may become of demand is in them, and a case that states a rate keeps it.
+    """
+    if scenario.uncertainty:
+        return None
     found: dict[str, Any] = {}
     for fleet in scenario.serving:
         path = f"serving.{fleet.name}"

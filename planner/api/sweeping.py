@@ -27,6 +27,7 @@ from planner.deadline import Deadline
 from planner.errors import PlanError, UsageError
 from planner.files import LineFile, StrPath, read_text, write_text
 from planner.plan.document import digest_of
+from planner.plan.parts import expected_microusd
 from planner.plan.references import load_model
 from planner.scenario.load import load_scenario, with_settings
 from planner.scenario.schema import Scenario
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 
 KEPT = 8  # catalogs and sessions that a process keeps for the next question
 KEYS = {"bad-reference", "unknown-field", "no-offer"}  # what is wrong with a key, whatever its value
-DECIDED = "devices and sellers"  # what a decision tells: journals of others are not gone on with
+DECIDED = "devices and sellers, the mean of several futures"  # what rows tell: no journal of other rows is gone on with
+MEAN_OF_CASES = "what it costs is the mean of {} cases (uncertainty)"
 MOST_TRIED = 1000  # questions of a grid that are read ahead, where each is refused for its keys
 _NUMBER = re.compile(r"[^=]+=\s*[+-]?\$?[0-9]+(?:\.[0-9]+)?\s*[A-Za-z%]*(?:/[A-Za-z]+)?\s*")  # a setting of a number
 Kept = TypeVar("Kept")
@@ -424,10 +426,10 @@ def _catalog(held: Session, folder: str, until: str) -> Catalog:
 
 
 def row_of(plan: Plan) -> Row:
-    """What a sweep keeps of a plan."""
+    """What a sweep keeps of a plan; of several futures what is expected, and that it is."""
     document: PlanDocument = plan.document
-    summary = document["summary"]
-    if summary["cost_microusd"] is None:
+    summary, section, cost = document["summary"], document["uncertainty"], expected_microusd(document)
+    if summary["cost_microusd"] is None or cost is None:
         told = None
         if document["status"] != "infeasible":
             messages = document["warnings"]
@@ -440,15 +442,15 @@ def row_of(plan: Plan) -> Row:
     finishes = [float(row["finish_hours"]) for row in rows if row.get("finish_hours") is not None]
     return {
         "status": document["status"],
-        "cost_microusd": summary["cost_microusd"],
-        "cost_usd": summary["cost_usd"],
-        "bound_usd": summary["bound_usd"],
+        "cost_microusd": cost,
+        "cost_usd": cost / 1e6,
+        "bound_usd": (None if section["risk"] else section["bound_usd"]) if section else summary["bound_usd"],
         "devices": summary["devices"],
         "finish_hours": max(finishes, default=None),
         "decision": decision_of(document),
         "problem": None,
         "plan_sha256": document["sha256"],
-        "warnings": document["warnings"],
+        "warnings": [*document["warnings"], *([MEAN_OF_CASES.format(len(section["cases"]))] if section else [])],
     }
 
 

@@ -55,7 +55,7 @@ def with_parts(
 
 def may_stand_beside(job: TrainingJob, scenario: Scenario) -> bool:
     """Whether a job may stand on nodes of fleets: it runs through, as it comes, while those are there."""
-    beside = bool(scenario.serving) and scenario.hardware.share_nodes and not scenario.uncertainty
+    beside = bool(scenario.serving) and scenario.hardware.share_nodes
     return beside and job.step_time is None and job.start_s + job.deadline_s <= scenario.horizon_s * (1 + 1e-12)
 
 

@@ -372,8 +372,8 @@ class SwitchCheck:
         name = self.job.name
         if not self.job.switch_within_job:
             yield Finding("not-allowed", f"{name}: switch_within_job is false, but it changes machines")
-        if self.scenario.uncertainty or any(row["runs"] for row, _ in rows):
-            yield Finding("not-allowed", f"{name}: no job that pauses or stands in several futures changes machines")
+        if any(row["runs"] for row, _ in rows):
+            yield Finding("not-allowed", f"{name}: no job that pauses changes machines")
         ordered = sorted(rows, key=lambda one: _number(one[0]))
         if [_number(row) for row, _ in ordered] != [1, 2] or any(row["switch"]["parts"] != 2 for row, _ in rows):
             yield Finding("wrong-switch", f"{name}: a switch has two parts")

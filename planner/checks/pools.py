@@ -206,7 +206,7 @@ def _there(tenants: Mapping[str, Sequence[Tenant]], scenario: Scenario) -> Itera
             until, horizon = row["start_hours"] + row["held_hours"], scenario.horizon_s / 3600.0
             if until > horizon * (1 + TOLERANCE):
                 yield Finding(WRONG, f"{name}: runs until {until:.6g} h, nodes are shared until {horizon:.6g} h")
-            if row["runs"] or scenario.uncertainty or "mix" in row or "switch" in row:
+            if row["runs"] or "mix" in row or "switch" in row:
                 yield Finding(WRONG, f"{name}: such a job has nodes of its own")
 
 

@@ -51,10 +51,12 @@ def _cases(section: Uncertainty, scenario: Scenario, plans: Sequence[PlanDocumen
 
 
 def _contracts(plans: Sequence[PlanDocument]) -> Iterator[Finding]:
-    """What is bought ahead is bought before it is known what happens."""
+    """What is bought ahead is bought before it is known what happens; nodes on demand beside it are taken then."""
     held = [
         sorted(
-            (one["offer"], one["start_hours"], one["end_hours"], one["count"]) for one in plan.get("contracts") or ()
+            (one["offer"], one["start_hours"], one["end_hours"], one["count"])
+            for one in plan.get("contracts") or ()
+            if one["kind"] != "on_demand"
         )
         for plan in plans
         if plan["status"] in ("optimal", "feasible")

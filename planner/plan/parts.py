@@ -120,6 +120,36 @@ def spent_on(workloads: Sequence[Workload], bought: BoughtParts) -> dict[str, in
     return {**spent, "unused": ahead - sum(share["cost_microusd"] for share in shares)}
 
 
+def expected_microusd(document: PlanDocument, *, weighed: bool = False) -> int | None:
+    """What plans are held against each other by: the total, of several futures its mean over all of them.  [micro-USD]
+
+    The total of a plan for several futures is that of the scenario as written, which its contracts are not chosen for:
+    reserving for what may happen looked dear beside renting, whose other cases nobody counted.
+
+    Parameters
+    ----------
+    document
+        A plan; None comes of one that has no cost, or leaves some case without a plan.
+    weighed
+        With the share of the worst cases that the scenario asks for (`risk`), as contracts are chosen.
+
+    Examples
+    --------
+    >>> cases = {"expected_usd": 100.0, "at_risk_usd": 200.0, "risk": {"level": 0.9, "weight": 0.25}}
+    >>> plan = {"summary": {"cost_microusd": 80_000_000}, "uncertainty": cases}
+    >>> expected_microusd(plan), expected_microusd(plan, weighed=True)
+    (100000000, 125000000)
+    """
+    section = document.get("uncertainty")
+    if not section:
+        return document["summary"]["cost_microusd"]
+    mean, worst, risk = section["expected_usd"], section["at_risk_usd"], section["risk"]
+    if mean is None or worst is None:
+        return None
+    weight = risk["weight"] if risk and weighed else 0.0
+    return round(1e6 * ((1 - weight) * mean + weight * worst))
+
+
 def borne_by_jobs(workloads: Sequence[Workload]) -> int:
     """What jobs bear of nodes that stand for fleets too: it is paid over the whole horizon, whoever uses them.
 

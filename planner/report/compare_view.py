@@ -213,6 +213,7 @@ def resolved_lines(cause: CauseFound) -> Iterator[str]:
 
 KEY = "Key  + added  - removed  ~ changed"
 APART = "contracts are paid apart: what runs under them costs a workload nothing more"
+EXPECTED = "a total of several futures is the mean of what their cases cost; what stands above is of the one as written"
 _SHOWN_LINES = 12
 _OTHERS = 5
 
@@ -336,6 +337,8 @@ def _table(one: Compared, currency: str, pair: Sequence[SideTold]) -> Block:
     notes = [KEY, *([likely] if moved and (likely := _likely(pair, currency)) else [])]
     if any(row["part"] == "contracts" for row in one["money"]):
         notes.append(APART)
+    if any(row["part"] == "cases" for row in one["money"]):
+        notes.append(EXPECTED)
     spans = one["horizon_hours"]
     if not of_one_time(one):
         each = " and ".join(f"{words.span(spans[side])} in {one[side]}" for side in ("old", "new"))

@@ -18,7 +18,8 @@ from planner.analysis.compare.model import (
 )
 from planner.report import plan_words
 
-PARTS = {"training": "training, one-off", "contracts": "contracts", "copies": "copies of data"}
+PARTS = {"training": "training, one-off", "contracts": "contracts", "copies": "copies of data",
+         "cases": "other cases, on average"}  # fmt: skip
 _LONGEST_VALUE = 60
 
 

@@ -22,12 +22,16 @@ from planner.report import plan_words as words
 from planner.report.blocks import Block, Grid, Headline, Lines, columns
 from planner.units import format_number as number
 
+AS_WRITTEN = (
+    "asked of the scenario as written alone, with contracts of its own: not of the other cases of its uncertainty, "
+    "nor beside the plan for all of them"
+)
 _LINES = 3  # plans with a device have a line for each row, up to so many
 
 
 def answer_blocks(document: PlanDocument, answers: Answers) -> list[Block]:
     """Blocks for whatever was asked: `marginal_values`, `break_even`, `why_not`."""
-    blocks: list[Block] = []
+    blocks: list[Block] = [Lines(lines=(AS_WRITTEN,))] if document.get("uncertainty") else []
     if "marginal_values" in answers:
         blocks.append(_limits(document, answers["marginal_values"]))
     if "break_even" in answers:

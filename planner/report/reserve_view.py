@@ -164,8 +164,8 @@ def _futures(terms: list[Term]) -> Block:
     notes = ["reserved: the fees, and what else has to be rented then"]
     if any("" in row for row in rows):
         notes.append(
-            "blank: not met then, or not asked: rates of a file, deadlines beyond half of a calendar, what is reserved "
-            "for a part of it alone"
+            "blank: not met then, or not asked: rates of a file or of several futures, deadlines beyond half of a "
+            "calendar, what is reserved for a part of it alone"
         )
     return Grid(title="When it turns out otherwise", columns=heads, rows=rows, notes=tuple(notes))
 

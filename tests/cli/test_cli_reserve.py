@@ -412,3 +412,43 @@ def test_what_cannot_all_be_rented_is_not_told_to_rent() -> None:
     found = " ".join(str(api.reserve(short, world(4.0, 2.5), terms=["commitment_1y"])).split())
     assert "RESERVE 2 × north/one in r1 for 1 year, $43,800 in all: no plan was found that rents everything" in found
     assert "RENT " not in found
+
+
+def of_two_futures(busy: float, **changes: Any) -> Any:
+    """Two nodes are needed as written; six are, with that probability."""
+    more = {"name": "busy", "probability": busy, "set": {"serving.chat.qpm": 3600}}
+    return scenario([], [fleet("chat", qpm=1200)], horizon=f"{YEAR} h", uncertainty=[more], **changes)
+
+
+def test_several_futures_are_held_against_each_other_by_what_is_expected() -> None:
+    """The case as written alone was: it rents two nodes, so that four reserved for both cases "saved nothing".
+
+    A node for a year costs $0.60 an hour, $1.00 on demand. A third of the time is worth less than that, so that at a
+    probability of 0.7 all six nodes are reserved, at 0.3 only the two that both cases need.
+    """
+    there = world(1.0, 0.6)
+    for busy, nodes, mean in ((0.7, 6, 3.6), (0.3, 2, 1.2 + 0.3 * 4)):
+        found = api.reserve(of_two_futures(busy), there, terms=["commitment_1y"])
+        (term,) = found.terms
+        assert [row["nodes"] for row in term["reserved"]] == [nodes]
+        assert term["on_demand_microusd"] == pytest.approx(1e6 * YEAR * (2 + 4 * busy))
+        assert term["cost_microusd"] == pytest.approx(1e6 * YEAR * mean)
+        assert term["saved_microusd"] == term["on_demand_microusd"] - term["cost_microusd"]
+        demand, _, end = term["otherwise"]
+        assert (demand["on_demand_microusd"], demand["reserved_microusd"]) == (None, None)  # the cases say that
+        assert end["on_demand_microusd"] == pytest.approx(1e6 * YEAR * (2 + 4 * busy) / 2)
+        assert f"RESERVE  {nodes} × north/one" in str(found)
+        assert "every cost is the mean of 2 cases (uncertainty)" in str(found)
+
+
+def test_the_worst_cases_weigh_in_what_reserving_saves() -> None:
+    """Six nodes cost $3.60 an hour in any case; two $1.20, and $5.20 in three cases of ten: the worst tenth decides."""
+    found = api.reserve(of_two_futures(0.3, risk={"cvar": 0.9, "weight": 0.5}), world(1.0, 0.6),
+                        terms=["commitment_1y"], otherwise=False)  # fmt: skip
+    (term,) = found.terms
+    assert [row["nodes"] for row in term["reserved"]] == [6]
+    assert term["on_demand_microusd"] == pytest.approx(1e6 * YEAR * (0.5 * 3.2 + 0.5 * 6))
+    assert term["cost_microusd"] == pytest.approx(1e6 * YEAR * 3.6)
+    assert "every cost is 50 % of the mean of 2 cases (uncertainty) and 50 % of the mean of the worst 10 %" in " ".join(
+        str(found).split()
+    )

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 import planner
 from planner import api
 from planner.analysis.compare.scenario_keys import blended, changed_keys, leaves
+from planner.report.explanation_view import render_explanation
 from planner.scenario.load import parse_scenario
 from tests.compare import worlds
 from tests.compare.worlds import OFFERS, at_prices, base, market, question, side
 from tests.tiers import settings
+from tests.worlds import catalog, device, fleet, offer, scenario, shape
 
 RUNPOD, A100 = "runpod:US-CA-1:1x_A100-80GB_SECURE:on_demand", "hyperstack:CANADA-1:n3-A100x1:on_demand"
 VALIDATOR = jsonschema.Draft202012Validator(api.compare_schema())
@@ -224,3 +226,34 @@ def test_keys_of_nested_mappings() -> None:
     }
     part = blended(old, new, [("training", "tune", "mfu", "l40s")])
     assert parse_scenario(json.dumps(part)).training[0].mfu == {"h100-sxm-80gb": 0.42, "l40s": 0.3}
+
+
+def test_plans_for_several_futures_are_held_against_each_other_by_what_is_expected() -> None:
+    """Renting looked 11 % cheaper than reserving for what may happen: the other cases' costs were in no total."""
+    there = catalog(
+        [device()], [shape()], [offer("north/one", 1.0), offer("north/one", 0.5, price_model="commitment_1y")]
+    )
+    more = {"name": "busy", "probability": 0.75, "set": {"serving.chat.qpm": 3600}}
+    rented = scenario([], [fleet("chat", qpm=1200)], horizon="8760 h", uncertainty=[more])
+    reserved = rented.with_({"hardware.pricing": ["on_demand", "commitment_1y"]})
+    plans = [api.solve(one, there) for one in (reserved, rented)]
+    found = api.compare(*plans, catalog=there)
+    (one,) = found.document["comparisons"]
+    VALIDATOR.validate(json.loads(json.dumps(found.document)))
+    money = {row["part"]: (row["old_usd"], row["new_usd"]) for row in one["money"]}
+    assert money == {
+        "serving": (0, 8760 * 2),
+        "contracts": (8760 * 3, 0),
+        "cases": (0, 8760 * 3),
+        "total": (8760 * 3, 8760 * 5),
+    }
+    assert found.largest_increase == pytest.approx(2 / 3)
+    assert [side["cost_usd"] for side in found.document["sides"]] == [8760 * 3, 8760 * 5]
+    assert not one["same"]
+    assert "other cases, on average" in str(found)
+    assert "the mean of what their cases cost" in " ".join(str(found).split())
+    swept = api.sweep(api.Session(rented, there), api.grid("price:plain=0%,+100%"))
+    assert [point["cost_usd"] for point in swept.document["points"]] == [8760 * 5, 8760 * 10]
+    assert "what it costs is the mean of 2 cases (uncertainty)" in str(swept)
+    answers = {"marginal_values": api.Session(reserved, there).marginal_values()}
+    assert "asked of the scenario as written alone" in render_explanation(plans[0].document, "table", answers=answers)

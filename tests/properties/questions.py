@@ -135,6 +135,8 @@ def wider(data: Data) -> Iterator[tuple[str, Data]]:
 def same(data: Data) -> Iterator[tuple[str, Data]]:
     """The same question in other words."""
     yield "other order", _with(data, serving=data["serving"][::-1], training=data["training"][::-1])
+    if "uncertainty" not in data:
+        yield "a case that is the same", _with(data, uncertainty=[alike(data)])
     if "regions" not in data["hardware"] and "owned" not in data["hardware"]:
         yield "regions r1, r2", _with(data, hardware={**data["hardware"], "regions": ["r1", "r2"]})
     if data["serving"] and all("regions" not in one for one in data["serving"]) and "regions" in data["hardware"]:
@@ -142,6 +144,13 @@ def same(data: Data) -> Iterator[tuple[str, Data]]:
         if not data["training"] and "owned" not in data["hardware"]:
             fleets = [{**one, "regions": places} for one in data["serving"]]
             yield "regions of each", _with(data, hardware=_without(data["hardware"], "regions"), serving=fleets)
+
+
+def alike(data: Data) -> Data:
+    """A case in which everything is as written."""
+    part, key = ("serving", "qpm") if data["serving"] else ("training", "tokens")
+    first = data[part][0]
+    return {"name": "same", "probability": 0.4, "set": {f"{part}.{first['name']}.{key}": first[key]}}
 
 
 def _with(data: Data, **changes: Any) -> Data:

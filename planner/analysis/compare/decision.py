@@ -20,6 +20,7 @@ from planner.analysis.compare.model import (
 )
 from planner.plan.model.bought import Contract, Copy
 from planner.plan.model.plan import Allocation, PlanDocument, Workload
+from planner.plan.parts import expected_microusd
 
 SIGNS: dict[Changed, Literal["+", "-", " "]] = {"added": "+", "removed": "-", "nothing": " "}
 Part = Literal["contracts", "copies"]
@@ -142,11 +143,14 @@ def _owned(plan: PlanDocument) -> dict[str, int]:
 
 
 def money_rows(old: PlanDocument, new: PlanDocument) -> list[MoneyRow]:
-    """Old, new and difference: training (one-off), serving (over the horizon), what is bought ahead, and the total."""
-    names: tuple[Kind | Part, ...] = ("training", "serving", "contracts", "copies")
+    """Old, new and difference: training (one-off), serving (over the horizon), what is bought ahead, and the total.
+
+    Plans for several futures are told as written, with what the other cases add to it on average in a row of its own.
+    """
+    names: tuple[Kind | Part | Literal["cases"], ...] = ("training", "serving", "contracts", "copies", "cases")
     pairs = {name: (_part(old, name), _part(new, name)) for name in names}
     rows: list[MoneyRow] = [{"part": name, **moved(*pair)} for name, pair in pairs.items() if any(pair)]
-    return [*rows, {"part": "total", **moved(old["summary"]["cost_microusd"], new["summary"]["cost_microusd"])}]
+    return [*rows, {"part": "total", **moved(expected_microusd(old), expected_microusd(new))}]
 
 
 def of_one_time(one: Compared) -> bool:
@@ -156,10 +160,14 @@ def of_one_time(one: Compared) -> bool:
     return spans["old"] == spans["new"] or None in (spans["old"], spans["new"]) or not recurs
 
 
-def _part(plan: PlanDocument, name: Kind | Part) -> int | None:
+def _part(plan: PlanDocument, name: Kind | Part | Literal["cases"]) -> int | None:
     """What a plan spends on workloads of a kind, or ahead; None without a plan.  [micro-USD]"""
-    if plan["summary"]["cost_microusd"] is None:
+    written = plan["summary"]["cost_microusd"]
+    if written is None:
         return None
+    if name == "cases":
+        expected = expected_microusd(plan)
+        return None if expected is None else expected - written
     if name == "contracts" or name == "copies":
         return sum(row["cost_microusd"] for row in plan.get(name, ()))
     return sum(workload["cost_microusd"] for workload in plan["workloads"] if workload["kind"] == name)

@@ -114,7 +114,8 @@ class WorkloadRow(Amounts):
 class MoneyRow(Amounts):
     """A part of the total, or the total."""
 
-    part: Literal["training", "serving", "contracts", "copies", "total"]
+    part: Literal["training", "serving", "contracts", "copies", "cases", "total"]
+    "cases: what is expected of several futures, less the plan as written"
 
 
 class Bought(TypedDict):

@@ -10,7 +10,7 @@ from planner.carriers import dataclass
 from planner.catalog.model import Catalog
 from planner.plan.model.others import Conflict
 from planner.plan.model.plan import CatalogUsed, PlanDocument
-from planner.plan.parts import limit_name
+from planner.plan.parts import expected_microusd, limit_name
 from planner.scenario.schema import Scenario
 
 WITH_PLAN = ("optimal", "feasible")
@@ -47,8 +47,8 @@ class Side:
 
     @property
     def cost_microusd(self) -> int | None:
-        """Total cost; None without a plan.  [micro-USD]"""
-        cost = self.document["summary"]["cost_microusd"]
+        """Total cost, of several futures what is expected; None without a plan.  [micro-USD]"""
+        cost = expected_microusd(self.document)
         return int(cost) if self.has_plan and cost is not None else None
 
     def told(self) -> SideTold:
@@ -60,10 +60,10 @@ class Side:
             "scenario": self.document["name"],
             "case": self.document.get("case"),
             "status": self.document["status"],
-            "reason": "" if self.has_plan else self._reason(),
+            "reason": "" if self.cost_microusd is not None else self._reason(),
             "cost_microusd": self.cost_microusd,
             "cost_usd": None if self.cost_microusd is None else self.cost_microusd / 1e6,
-            "cost_band": summary.get("cost_band") if self.has_plan else None,
+            "cost_band": summary.get("cost_band") if self.has_plan and not self.document.get("uncertainty") else None,
             "horizon_hours": summary.get("horizon_hours"),
             "devices": summary.get("devices"),
             "planner": provenance["planner"],
@@ -75,6 +75,8 @@ class Side:
 
     def _reason(self) -> str:
         """Why there is no plan, in words: the limits in conflict, or how the solver ended."""
+        if self.has_plan:
+            return "some case of its uncertainty has none"
         if self.document["status"] != "infeasible":
             return f"the solver ended without one ({self.document['status']})"
         found = self.document.get("infeasible")

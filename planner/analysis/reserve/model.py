@@ -57,7 +57,7 @@ class Otherwise(TypedDict):
     """demand: the rate of every fleet is 30 % lower; price: all prices fall by 30 %; end: all is over half-way"""
     reserved_microusd: int | None
     on_demand_microusd: int | None
-    """null: no plan was found, or the scenario does not say a rate that could be lower"""
+    """null: no plan was found, or the scenario says no rate that could be lower, or several futures"""
 
 
 class Term(TypedDict):
