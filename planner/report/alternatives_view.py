@@ -76,11 +76,11 @@ def _plain_lines(document: PlanDocument) -> Iterator[str]:
         if fewer < len({row["offer"] for row in one["allocations"]}):
             on = "offer" if fewer == 1 else "device"
             kinds = ", ".join(f"{row['devices']:,} {row['device']} of {row['provider']}" for row in one["allocations"])
-            yield f"{one['name']}: on one {on}, and {more} the proven cheapest, {kinds} ({cost})"
+            yield f"{one['name']}: on one {on}, and {more} the {words.cheapest(document)}, {kinds} ({cost})"
             continue
         splits = ", ".join(dict.fromkeys(_split_in_short(row) for row in one["allocations"]))
-        best = "plan" if whole else "layout"
-        yield f"{one['name']}: plainer, and {more} the proven cheapest {best}, {splits} ({cost})"
+        best, cheapest = "plan" if whole else "layout", words.cheapest(document)
+        yield f"{one['name']}: plainer, and {more} the {cheapest} {best}, {splits} ({cost})"
 
 
 def _run(row: Allocation | RowInShort) -> tuple[object, ...]:

@@ -203,7 +203,13 @@ def _above(document: PlanDocument, plain: Plain) -> str:
     paid = document["summary"]["cost_microusd"] or 0
     if paid <= plain["cheapest_microusd"]:
         return "as cheap as the cheapest plan"
-    return f"{fine_percent(plain['above'])} above the proven cheapest, {money(document, plain['cheapest_microusd'])}"
+    least = money(document, plain["cheapest_microusd"])
+    return f"{fine_percent(plain['above'])} above the {cheapest(document)}, {least}"
+
+
+def cheapest(document: PlanDocument) -> str:
+    """What a plainer plan is told beside: the cheapest one, and whether that it is so has been proven."""
+    return "proven cheapest" if document["status"] == "optimal" and is_proven(document) else "cheapest found"
 
 
 def fine_percent(share: float) -> str:

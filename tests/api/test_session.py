@@ -160,9 +160,9 @@ def test_the_program_is_solved_once_for_all_questions(llama: api.Session, monkey
     solved: list[int] = []
     whole = session.solved
 
-    def noted(candidates: Candidates) -> Any:
+    def noted(candidates: Candidates, **options: Any) -> Any:
         solved.append(1)
-        return whole(candidates)
+        return whole(candidates, **options)
 
     monkeypatch.setattr(session, "solved", noted)
     session.solve()
