@@ -788,7 +788,7 @@ def test_who_bears_what_of_shared_nodes_is_no_news_and_once_is_only_what_ends(ru
     """A node of $1,460 a month was "$670 once, $790 a month", and a fleet that runs alike "plainer, and as cheap"."""
     (here / "own.yaml").write_text(
         "schema: plan/v1\nname: own\nhorizon: 1 month\n"
-        "training:\n  - {name: tune, model: llama-3.1-8b, tokens: 20B, deadline: 10 days, sequence_length: 4096}\n"
+        "training:\n  - {name: tune, model: llama-3.1-8b, tokens: 20B, deadline: 10 days, sequence_length: 2048}\n"
         "serving:\n  - {name: chat, model: llama-3.1-8b, weights: fp8, qpm: 200, input_tokens: 1500, "
         "output_tokens: 300, slo: {ttft_p95: 1 s}}\n"
         "hardware: {providers: [aws], owned: [{shape: dgx-h100, count: 1, price: $2/h}]}\n"
