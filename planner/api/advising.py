@@ -100,10 +100,9 @@ def advice(session: Session, document: PlanDocument, *, more: bool = False, most
             untried = True
             continue
         try:
-            other = with_settings(scenario, [one.setting])
+            changed = session.on(with_settings(scenario, [one.setting])).least_microusd()
         except InputError:
-            continue  # what the scenario cannot state, as a deadline past its calendar
-        changed = session.on(other).least_microusd()
+            continue  # what the scenario cannot state: a deadline past its calendar, software of other devices
         if changed is not None and cost - changed >= one.least * cost:
             found.append((cost - changed, one))
             told |= {one.within} - {""}

@@ -23,7 +23,7 @@ SLACK_COUNTS = 8  # times the fewest devices that could do it: more only waits f
 
 
 def node_counts(
-    question: TrainingQuestion, group: Sequence[Site], ledger: Ledger, *, reach: int = 0
+    question: TrainingQuestion, group: Sequence[Site], ledger: Ledger, *, reach: int = 0, hosts: bool = False
 ) -> tuple[int, ...]:
     """Numbers of shapes worth trying: enough for the deadline at ideal speed, within every cap.
 
@@ -40,6 +40,8 @@ def node_counts(
         Is told of what caps, an unknown network and the deadline rule out.
     reach
         Devices up to which counts are tried, within every cap, where that is beyond the window.
+    hosts
+        Whether whole hosts are among the sites (`whole_hosts`): a stated network is theirs then.
 
     Returns
     -------
@@ -54,8 +56,9 @@ def node_counts(
     if max(caps) < 1:
         _note_cap(ledger, group)
         return ()
-    if site.inter_node_bytes_per_s is None and min(most, max(caps)) > 1:
-        _note_network(ledger, group, fewest)
+    parts = hosts and site.on_stated_network and site.part_of_host and not question.rules.choices("dp", ())
+    if (parts or site.inter_node_bytes_per_s is None) and min(most, max(caps)) > 1:
+        _note_network(ledger, group, fewest, parts=parts)
         caps = {1}
     largest, fixed = min(max(most, reach // per_shape), max(caps)), _fixed_counts(question, site, max(caps))
     tries = {*count_grid(largest), fewest, *caps, *fixed}
@@ -148,12 +151,31 @@ def _note_cap(ledger: Ledger, group: Sequence[Site]) -> None:
     ledger.drop("quota", "counts", len(group), nearest=text, miss=float(devices), on=names_on(group))
 
 
-def _note_network(ledger: Ledger, group: Sequence[Site], fewest: int) -> None:
+def whole_hosts(groups: Sequence[Sequence[Site]]) -> bool:
+    """Whether some machines are whole hosts of GPUs that a job may be spread over: one on a part of a host then stays.
+
+    What a scenario states of networks is one machine's, and parts of a host share its cards: at 400 Gbit/s for each of
+    84 rented machines of one B200 a job of 70B parameters was the cheapest there.
+    """
+    sites = (group[0] for group in groups)
+    return any(
+        site.device.kind == "gpu" and not site.part_of_host and site.inter_node_bytes_per_s is not None
+        for site in sites
+    )
+
+
+def _note_network(ledger: Ledger, group: Sequence[Site], fewest: int, *, parts: bool) -> None:
+    nearest = f"{group[0].shape.id}: more than one shape needs a known inter-node bandwidth (assume_inter_node)"
+    if parts:
+        nearest = (
+            f"{group[0].shape.id}: a part of a host, whose network it shares: what is stated is that of whole hosts "
+            "(layout: dp says otherwise)"
+        )
     ledger.drop(
-        "network-unknown",
+        "host-network" if parts else "network-unknown",
         "counts",
         len(group),
-        nearest=f"{group[0].shape.id}: more than one shape needs a known inter-node bandwidth (assume_inter_node)",
+        nearest=nearest,
         miss=float(fewest),
         on=names_on(group),
     )

@@ -81,14 +81,18 @@ class Site:
         return link.max_devices <= 2 * HOST_DEVICES and self.domain < HOST_DEVICES
 
     @cached_property
+    def on_stated_network(self) -> bool:
+        """Whether what is known of its network is what the scenario says (assume_inter_node)."""
+        published = self.shape.inter_node_bytes_per_s_per_device
+        return self.inter_node_bytes_per_s is not None and published is None
+
+    @cached_property
     def made_for_replicas(self) -> bool:
         """Whether a replica may well be stretched over several shapes: a network made for it, or stated for them."""
-        if self.inter_node_bytes_per_s is None:
-            return False
-        published = self.shape.inter_node_bytes_per_s_per_device
-        if published is None:  # the scenario's own (assume_inter_node)
+        if self.on_stated_network:
             return not self.part_of_host
-        return published >= FABRIC_BYTES_PER_S * (1 - 1e-9)
+        published = self.shape.inter_node_bytes_per_s_per_device
+        return published is not None and published >= FABRIC_BYTES_PER_S * (1 - 1e-9)
 
     @cached_property
     def physics(self) -> tuple[object, ...]:

@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.candidates.counts import node_counts
+from planner.candidates.counts import node_counts, whole_hosts
 from planner.candidates.ledger import Ledger
 from planner.candidates.machines import UNLAUNCHED, refusal_note, training_refusal, unlaunched
 from planner.candidates.offers import LARGEST_JOB, Site, group_by_physics, names_on
@@ -107,11 +107,12 @@ def training_tables(
         return list(_chosen(question, looked, fitting, told, every_layout=every_layout))
 
     told = ledger.copy()
-    counts = [node_counts(question, group, told) for group in groups]
+    hosts = whole_hosts(groups)
+    counts = [node_counts(question, group, told, hosts=hosts) for group in groups]
     found = searched(counts, told)
     if not any(len(parts[0].nodes) for parts in found) and not out(lambda: False):  # more machines may be on time
         again = ledger.copy()
-        further = [node_counts(question, group, again, reach=LARGEST_JOB) for group in groups]
+        further = [node_counts(question, group, again, reach=LARGEST_JOB, hosts=hosts) for group in groups]
         if further != counts:
             told, found = again, searched(further, again)
     ledger.become(told)

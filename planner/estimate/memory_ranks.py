@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,7 @@ from planner.estimate.layout import Layout, expert_tensor_degree
 from planner.estimate.memory_stack import MemoryStack
 
 Values = NDArray[np.float64]
+Where = Literal["first", "inner", "last"]  # inner: the first stage behind dense layers that the model begins with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +39,10 @@ class Ranks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """The first or the last stage of the pipeline; the only one counts as both."""
+    """A stage of the pipeline; the only one counts as the first and the last."""
 
-    last: bool
+    where: Where
+    index: Values  # from 0
     layers: tuple[Values, ...]  # of each group
     dense: Values  # parameters that dense sharding divides
     expert: Values | None  # and that expert sharding divides
@@ -85,37 +89,54 @@ def ranks_of(arch: Architecture, stack: MemoryStack, sequence_length: float, lay
     )
 
 
-def stage_of(ranks: Ranks, *, last: bool) -> Stage:
-    """Layers and parameters of the first or the last stage."""
-    layers = _layers_of_stage(ranks, last=last)
-    dense, expert = _stage_parameters(ranks, layers, last=last)
+def stage_of(ranks: Ranks, where: Where) -> Stage:
+    """Layers and parameters of a stage."""
+    index, layers = _layers_of_stage(ranks, where)
+    dense, expert = _stage_parameters(ranks, layers, where)
     adapters = np.asarray(0.0)
     for group, n in zip(ranks.groups, layers, strict=True):
         adapters = adapters + n * group.adapter_parameters / ranks.layout.tp
-    head = np.asarray(ranks.layout.pp == 1) | last
-    return Stage(last=last, layers=tuple(layers), dense=dense, expert=expert, adapters=adapters, has_head=head)
+    head = np.asarray(ranks.layout.pp == 1) | (where == "last")
+    return Stage(
+        where=where, index=index, layers=tuple(layers), dense=dense, expert=expert, adapters=adapters, has_head=head
+    )
 
 
-def _layers_of_stage(ranks: Ranks, *, last: bool) -> list[Values]:
-    """Layers of each group on the stage: ceil(L/p) first ones, or floor(L/p) last ones, in the model's order."""
+def leading_layers(ranks: Ranks) -> int:
+    """Dense layers with which a model with experts begins: no stage of theirs is the fullest.  [count]"""
+    groups = ranks.groups
+    leads = len(groups) > 1 and not groups[0].expert_parameters and groups[1].expert_parameters
+    return int(groups[0].count) if leads else 0
+
+
+def _layers_of_stage(ranks: Ranks, where: Where) -> tuple[Values, list[Values]]:
+    """The stage's number and its layers of each group, in the model's order: ceil(L/p), on the last one floor(L/p)."""
     p, count, groups = ranks.layout.pp, float(ranks.arch.layer_count), ranks.groups
-    on_stage = np.floor(count / p) if last else np.asarray(mem.layers_of_fullest_stage(count, p))
+    last, fullest = where == "last", np.asarray(mem.layers_of_fullest_stage(count, p))
+    on_stage = np.floor(count / p) if last else fullest
+    index = np.asarray(p - 1.0 if last else np.zeros_like(p))
+    begin = np.asarray(0.0)
+    if where == "inner":
+        index = np.ceil(leading_layers(ranks) / fullest)
+        begin, on_stage = index * fullest, np.where(index < p - 1.0, fullest, 0.0)
     result, before = [], 0
     for group in reversed(groups) if last else groups:
-        result.append(np.clip(on_stage - before, 0.0, group.count) if len(groups) > 1 else on_stage)
+        until = np.clip(begin + on_stage - before, 0.0, group.count)
+        own = until - np.clip(begin - before, 0.0, group.count)
+        result.append(own if len(groups) > 1 else on_stage)
         before += group.count
     result = result[::-1] if last else result
     if ranks.stack.predicted_tokens and result:  # its layers are of the last kind, on the last stage
         result[-1] = result[-1] + np.where((p == 1) | last, float(ranks.stack.predicted_tokens), 0.0)
-    return result
+    return index, result
 
 
-def _stage_parameters(ranks: Ranks, layers: list[Values], *, last: bool) -> tuple[Values, Values | None]:
+def _stage_parameters(ranks: Ranks, layers: list[Values], where: Where) -> tuple[Values, Values | None]:
     """Parameters of the rank that dense sharding and expert sharding divide."""
     lay, groups = ranks.layout, ranks.groups
     if not groups:  # only the count is known: an even share, embeddings included
         return np.asarray(ranks.arch.parameters / (lay.tp * lay.pp)), None
-    split, whole, expert = _ends_of_model(ranks, last=last)
+    split, whole, expert = _ends_of_model(ranks, where)
     experts = None
     for group, n in zip(groups, layers, strict=True):
         split = split + n * group.split_parameters
@@ -130,9 +151,12 @@ def _stage_parameters(ranks: Ranks, layers: list[Values], *, last: bool) -> tupl
     return dense, None if experts is None else experts / ranks.expert_split
 
 
-def _ends_of_model(ranks: Ranks, *, last: bool) -> tuple[Values, Values, Values]:
+def _ends_of_model(ranks: Ranks, where: Where) -> tuple[Values, Values, Values]:
     """Embedding and head on the stage: parameters that t splits, that it does not, and 0 for the experts."""
-    arch, alone = ranks.arch, ranks.layout.pp == 1
+    arch, alone, last = ranks.arch, ranks.layout.pp == 1, where == "last"
+    if where == "inner":
+        nothing = np.zeros_like(ranks.layout.pp)
+        return nothing, nothing, np.asarray(0.0)
     table, head = float(arch.input_embedding_parameters), float(arch.output_head_parameters)
     ends, position = float(arch.final_norm_parameters), float(arch.position_parameters)
     own = (head or table) if last else table  # tied: the last stage keeps its own copy of the table
@@ -143,11 +167,11 @@ def _ends_of_model(ranks: Ranks, *, last: bool) -> tuple[Values, Values, Values]
     return split, np.where(alone, position + ends, ends if last else position), np.asarray(0.0)
 
 
-def _frozen_ends(ranks: Ranks, *, last: bool) -> Values:
+def _frozen_ends(ranks: Ranks, where: Where) -> Values:
     """Parameters of embedding and head on the stage, of one tensor-parallel rank."""
     if not ranks.groups:
         return np.asarray(0.0)
-    split, whole, _ = _ends_of_model(ranks, last=last)
+    split, whole, _ = _ends_of_model(ranks, where)
     return np.asarray(split / ranks.layout.tp + whole)
 
 
@@ -163,7 +187,7 @@ def states_of(ranks: Ranks, stage: Stage) -> dict[str, Values]:
         own = (ranks.stack.base_bytes if name == "weights" else 0.0) if frozen else size
         total = function(stage.dense, own, ranks.dense_shards, ranks.stage)
         if frozen and name == "weights" and ranks.stack.table_bytes != own:
-            ends = _frozen_ends(ranks, last=stage.last)
+            ends = _frozen_ends(ranks, stage.where)
             total = total + function(ends, ranks.stack.table_bytes - own, ranks.dense_shards, ranks.stage)
         if stage.expert is not None:
             total = total + function(stage.expert, own, ranks.expert_shards, ranks.stage)

@@ -77,9 +77,11 @@ class _Framework:
 
 _PLAIN = _Framework()
 _FRAMEWORKS = {
-    # Transformer Engine layers, gradient_accumulation_fusion, buckets that are views of the gradients
+    # Transformer Engine layers, gradient_accumulation_fusion, buckets that are views of the gradients. Its fused loss
+    # is --cross-entropy-loss-fusion as it is by default (native): pretrain_gpt.py refuses that of Transformer Engine
+    # since June 2026 (NVIDIA/Megatron-LM pull request 5115, read on 2026-11-30)
     "megatron": _Framework(
-        losses={"fused": "in_place", "standard": "vocab_parallel"},
+        losses={"fused": "vocab_parallel", "standard": "vocab_parallel"},
         settings={
             "placeholders": True, "expert_outputs": False, "bucket_bytes": 0.0, "library_bytes": TE_WORKSPACE_BYTES,
         },

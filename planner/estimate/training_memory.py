@@ -15,21 +15,21 @@ from planner.estimate.frameworks import kept_as, software_stage
 from planner.estimate.layer_memory import LayerScalars, TokenBytes
 from planner.estimate.layout import RECOMPUTE_FULL, RECOMPUTE_NONE, Layout
 from planner.estimate.memory_peak import buckets_of, peak_of_backward, side_pools, weight_gradients
-from planner.estimate.memory_ranks import Ranks, Stage, Values, ranks_of, stage_of, states_of
+from planner.estimate.memory_ranks import Ranks, Stage, Values, Where, leading_layers, ranks_of, stage_of, states_of
 from planner.estimate.memory_stack import FRAGMENTATION_SHARE, MemoryStack, memory_stack
 from planner.estimate.terms import Terms
 from planner.estimate.training_spec import TrainingSpec
 
 __all__ = ["FRAGMENTATION_SHARE", "fullest_stage", "host_bytes", "rank_memory"]
 
-RANKS = ("max", "rank0", "last")  # fullest of the first and the last pipeline stage; the first; the last
+RANKS = ("max", "rank0", "last")  # of the fullest pipeline stage; of the first; of the last
 ALIKE = ("gpu", "tpu", "neuron")  # families that stand for all: what their names begin with is what counts
 SHARDED = 3  # the ZeRO stage that shards weights, too
 _OFFLOADED_LAYERS = 2.0  # on the device while activations go to the host: one computed, one on its way
 
 
 def fullest_stage(arch: Architecture, spec: TrainingSpec, layout: Layout, family: str | None = None) -> Terms:
-    """Terms of the first or the last pipeline stage, whichever needs more.
+    """Terms of the pipeline stage that needs the most: the first, the last, or one behind leading dense layers.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def rank_memory(
     layout
         One layout or many, as arrays.
     rank
-        rank0: of the first pipeline stage, last: of the last one, max: of the fuller of the two.
+        rank0: of the first pipeline stage, last: of the last one, max: of the fullest.
 
     Returns
     -------
@@ -107,15 +107,20 @@ def rank_memory(
     """
     ranks = ranks_of(arch, stack, sequence_length, layout)
     one_stage = bool(np.all(ranks.layout.pp == 1))
-    first = _stage_terms(ranks, last=False) if rank != "last" or one_stage else None
+    first = _stage_terms(ranks, "first") if rank != "last" or one_stage else None
     if first is not None and (rank == "rank0" or one_stage):
         return first
-    last = _stage_terms(ranks, last=True)
+    last = _stage_terms(ranks, "last")
     if first is None:
         return last
-    larger = last.total > first.total
-    total = np.where(larger, last.total, first.total)
-    return Terms({name: np.where(larger, last[name], first[name]) for name in first}, total)
+    fullest = _larger(first, last)
+    return _larger(fullest, _stage_terms(ranks, "inner")) if leading_layers(ranks) else fullest
+
+
+def _larger(one: Terms, other: Terms) -> Terms:
+    larger = other.total > one.total
+    total = np.where(larger, other.total, one.total)
+    return Terms({name: np.where(larger, other[name], one[name]) for name in one}, total)
 
 
 def host_bytes(arch: Architecture, spec: TrainingSpec, layout: Layout, family: str | None = None) -> Terms:
@@ -137,7 +142,7 @@ def host_bytes(arch: Architecture, spec: TrainingSpec, layout: Layout, family: s
 
     def of(part: Layout, stack: MemoryStack) -> Terms:
         ranks = ranks_of(arch, stack, spec.sequence_length, part)
-        stage = stage_of(ranks, last=False)
+        stage = stage_of(ranks, "first")
         zero = np.zeros(np.shape(ranks.tokens))
         optimizer = states_of(ranks, stage)["optimizer"] if "optimizer" in stack.offload else zero
         kept, _ = _activations(ranks, stage)
@@ -147,8 +152,8 @@ def host_bytes(arch: Architecture, spec: TrainingSpec, layout: Layout, family: s
     return _by_stack(spec, layout, family, of)
 
 
-def _stage_terms(ranks: Ranks, *, last: bool) -> Terms:
-    stage, stack = stage_of(ranks, last=last), ranks.stack
+def _stage_terms(ranks: Ranks, where: Where) -> Terms:
+    stage, stack = stage_of(ranks, where), ranks.stack
     states = states_of(ranks, stage)
     if "optimizer" in stack.offload:
         states["optimizer"] = np.zeros_like(states["optimizer"])
@@ -204,10 +209,9 @@ def _fullest_moment(
 
 def _in_flight(ranks: Ranks, stage: Stage) -> Values:
     lay = ranks.layout
-    if ranks.stack.schedule == "zero_bubble_2" and not stage.last:
+    if ranks.stack.schedule == "zero_bubble_2" and stage.where != "last":
         return np.asarray(pipeline.in_flight_zero_bubble(ranks.micro_batches, lay.pp, 1.0))
-    index = lay.pp - 1.0 if stage.last else 0.0
-    return np.asarray(pipeline.in_flight_micro_batches(ranks.micro_batches, lay.pp, lay.vpp, index))
+    return np.asarray(pipeline.in_flight_micro_batches(ranks.micro_batches, lay.pp, lay.vpp, stage.index))
 
 
 def _activations(ranks: Ranks, stage: Stage) -> tuple[Values, Values]:

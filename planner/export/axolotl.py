@@ -121,6 +121,9 @@ def configuration(launch: TrainingLaunch) -> dict[str, Any]:
         "fp16": job.precision == "fp16",
         "attn_implementation": _attention(launch),
         "gradient_checkpointing": layout.recompute == "full",
+        **(
+            {} if job.stack.cross_entropy == "standard" else {"chunked_cross_entropy": True}
+        ),  # its own holds all in fp32
         "save_strategy": "steps" if save else "no",
         **({"save_steps": steps_between_checkpoints(launch)} if save else {}),
         **({"save_total_limit": kept} if save and kept is not None else {}),

@@ -22,6 +22,9 @@ UNKNOWN_SPREAD = 4  # a request may be so many times as long as a mean that is g
 BLOCK = 16  # tokens of a page of the cache: limits are whole pages
 _SCORE_P99 = NormalDist().inv_cdf(0.99)
 SIXTEEN_BITS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
+# Families whose repositories hold a tokenizer of their own as code, without which engines stop
+# (vllm-project/recipes pull request 116, NVIDIA-NeMo/Megatron-Bridge pull request 2881; read on 2026-11-30)
+CODE_OF_ITS_OWN = frozenset({"kimi_k2"})
 
 
 def refuse_old_fp8(launch: ServingLaunch, target: Target, least: float) -> None:
@@ -234,6 +237,11 @@ def engine_notes(launch: ServingLaunch, engine: str) -> list[str]:
             f"{LEAST_CAPABILITY[rules.name]}: take an older release of the engine"
         )
     return notes
+
+
+def runs_own_code(launch: ServingLaunch) -> bool:
+    """Whether the model's repository holds code that an engine must be told to trust."""
+    return launch.model.arch is not None and launch.model.arch.family in CODE_OF_ITS_OWN
 
 
 def predicts_ahead(launch: ServingLaunch) -> bool:

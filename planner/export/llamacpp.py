@@ -30,6 +30,8 @@ LLAMACPP = Target(
 )  # fmt: skip
 CACHES = {"fp32": "f32", "fp16": "f16", "bf16": "bf16", "int8": "q8_0", "int4": "q4_0",
           **{name: name for name in ("q8_0", "q5_0", "q4_1", "q4_0")}}  # fmt: skip
+# ggml-org/llama.cpp issue 28455 and pull request 28456, read on 2026-11-30; of AMD's nothing was read
+CACHES_BUILT_APART = frozenset({"q4_1", "q5_0"})
 BACKENDS = {"nvidia": "CUDA", "amd": "ROCm", "intel": "SYCL", "huawei": "CANN"}  # and numbers: names of its devices
 
 
@@ -146,6 +148,11 @@ def _notes(launch: ServingLaunch, together: int) -> Iterator[str]:
     port = port_of(launch)
     if together > 1:
         yield f"a node has {together} servers, at ports {port} to {port + together - 1}: put a balancer in front"
+    if launch.machine.vendor == "nvidia" and CACHES[launch.fleet.kv_cache] in CACHES_BUILT_APART:
+        yield (
+            f"built as it is by default llama.cpp attends over a cache in {launch.fleet.kv_cache} on the processor of "
+            "the host, many times slower: build it with -DGGML_CUDA_FA_ALL_QUANTS=ON"
+        )
     if launch.layout.tp > 1:
         yield "splitting tensors is experimental in llama.cpp: hold its answers against those of one device"
     if launch.fleet.weights not in engine.SIXTEEN_BITS:

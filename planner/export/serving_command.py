@@ -25,6 +25,7 @@ MODEL_MEANING = "the weights: a folder, or a repository of the Hugging Face hub"
 # "CUDA C++ Programming Guide", environment variables; ROCm documentation "GPU isolation techniques"; seen 2026-11-24;
 # oneAPI Level Zero specification, environment variables (recalled)
 VISIBLE = {"nvidia": "CUDA_VISIBLE_DEVICES", "amd": "HIP_VISIBLE_DEVICES", "intel": "ZE_AFFINITY_MASK"}
+FILES = frozenset({"q4_k_m", "q4_k_s", "q4_0", "q4_1", "q5_0", "q8_0"})  # formats of llama.cpp's files alone
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -96,12 +97,15 @@ def told(
     model: object = published
     if not _REPOSITORY.fullmatch(published) or not there:
         model = Expand('"$MODEL"')
-        blanks.append(Blank(name="MODEL", meaning=f"{MODEL_MEANING}, in {weights}"))
+        form = "the weights: one GGUF file" if weights in FILES else MODEL_MEANING
+        blanks.append(Blank(name="MODEL", meaning=f"{form}, in {weights}"))
         if published:
             other = f", which {published} does not, in {held}" if held else ""
             notes.append(f"the plan serves {weights} weights: MODEL must hold a checkpoint in that format{other}")
     elif held:
         notes.append(f"{published} holds its weights in {held}: no option that makes them of 16 bits is given")
+    if engine.runs_own_code(launch):
+        notes.append("the tokenizer is code of the model's repository, which runs on your machines: look at it first")
     if launch.fleet.speculative:
         if engine.predicts_ahead(launch):
             notes.append(f"{launch.model.name} predicts further tokens by a layer of its own, which drafts here")

@@ -123,6 +123,8 @@ def _limits(launch: ServingLaunch) -> list[Argument]:
 def _ways(launch: ServingLaunch) -> list[Argument]:
     fleet = launch.fleet
     found: list[Argument] = []
+    if engine.runs_own_code(launch):
+        found.append(("--trust-remote-code", None))
     if engine.text_alone(launch):
         found.append(("--language-model-only", None))
     if fleet.speculative:

@@ -142,6 +142,9 @@ def _model_options(launch: TrainingLaunch) -> Iterator[tuple[str, ...]]:
 
 def zero(launch: TrainingLaunch) -> dict[str, Any]:
     """DeepSpeed's settings; what is auto the trainer fills in from its own options."""
+    stage = _STAGES[launch.layout.sharding]
+    # Without it a trainer saves no weights of shards at the end, and Axolotl stops there
+    whole = {"stage3_gather_16bit_weights_on_model_save": True} if stage == 3 else {}
     return {
         "train_batch_size": "auto",
         "train_micro_batch_size_per_gpu": "auto",
@@ -149,7 +152,7 @@ def zero(launch: TrainingLaunch) -> dict[str, Any]:
         "gradient_clipping": "auto",
         "bf16": {"enabled": "auto"},
         "fp16": {"enabled": "auto"},
-        "zero_optimization": {"stage": _STAGES[launch.layout.sharding], "overlap_comm": True},
+        "zero_optimization": {"stage": stage, "overlap_comm": True, **whole},
     }
 
 

@@ -111,6 +111,8 @@ def arguments(launch: ServingLaunch, options: str) -> list[Argument]:
         found.append(("--max_batch_size", -(-sequences // layout.dp)))  # of one rank that has its own requests
     if step is not None:
         found.append(("--max_num_tokens", step))
+    if engine.runs_own_code(launch):
+        found.append(("--trust_remote_code", None))
     return [
         *found,
         ("--max_seq_len", engine.context_tokens(launch)),

@@ -33,6 +33,7 @@ REASONS = {
     "deadline": "over the deadline",
     "network-unknown": "network between nodes unknown",
     "fabric": "network not made for a replica over several machines",
+    "host-network": "parts of a host, whose network they share",
     "pipeline": "a pipeline where tensor parallelism does",
     "blocks": "the engine does not load weights in blocks so (layout: ep, or weights: fp8, does)",
     "mix-network": "network unknown, so it joins no other offer in one job",

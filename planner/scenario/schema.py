@@ -146,7 +146,10 @@ class Hardware(Part):
     owned: Many[Owned] = Field((), description="hardware that is there already; cheaper than rent, or idle")
     quotas: Many[Quota] = Field((), description="what providers grant you")
     assume_inter_node_bytes_per_s: DataRate | None = Field(
-        None, alias="assume_inter_node", description="one direction, of one shape, where the network is unknown"
+        None,
+        alias="assume_inter_node",
+        description="one direction, of one shape, where the network is unknown; rented parts of a host share that of "
+        "the host, and no job is spread over them unasked where whole hosts are sold",
     )
     assume_between_zones: BetweenZones | None = Field(
         None, description="for groups of one job in different zones (mix_within_job)"

@@ -209,6 +209,22 @@ def test_an_unknown_network_keeps_to_one_shape() -> None:
     assert ("network-unknown", "counts") not in counts(ledger)
 
 
+@pytest.mark.parametrize(("layout", "hosts", "spread"), [({}, True, False), ({"dp": 4}, True, True), ({}, False, True)])
+def test_a_stated_network_is_that_of_whole_hosts(layout: dict[str, int], hosts: bool, spread: bool) -> None:
+    """A 70B was planned over 84 machines of one B200 each, which share their hosts' cards, at 400 Gbit/s apiece."""
+    names = ["north/part", "north/host"] if hosts else ["north/part"]
+    devices = {"north/part": 1, "north/host": 8}
+    shapes = [shape(name, devices=devices[name], inter_node_bytes_per_s_per_device=None) for name in names]
+    given = {"layout": layout} if layout else {}
+    asked = {"hardware": {"assume_inter_node": "400 Gbit/s"}}
+    found, ledger = solve(catalog(shapes=shapes), asked, deadline="2 h", **given)
+    on_parts = [int(many) for many, site in zip(found.nodes, found.sites) if site.shape.id == "north/part"]
+    assert (max(on_parts) > 1) is spread
+    assert (("host-network", "counts") in counts(ledger)) is not spread
+    if not spread:
+        assert "what is stated is that of whole hosts" in nearest(ledger, "host-network", "counts")
+
+
 def test_an_unknown_network_may_be_too_small_for_the_deadline() -> None:
     world = catalog(shapes=[shape("north/four", devices=4, inter_node_bytes_per_s_per_device=None)])
     found, ledger = solve(world, deadline="1001 s")  # six devices

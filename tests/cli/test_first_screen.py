@@ -652,6 +652,15 @@ def test_software_that_would_do_with_less_is_told_where_none_was_named(here: Pat
         assert re.fullmatch(r"pre: DeepSpeed, named, in place of .* would save \$1,\d\d\d \(9 %\)", said)
 
 
+def test_advice_that_the_scenario_cannot_state_is_none(run: Run, here: Path) -> None:
+    """A job on TPUs had no answer: "deepspeed runs on none of the devices that are allowed", which nobody had named."""
+    job = "{name: pre, model: llama-3.1-8b, tokens: 20B, deadline: 30 days}"
+    (here / "pre.yaml").write_text(f"schema: plan/v1\nname: pre\ntraining: [{job}]\nhardware: {{allow: [tpu-v5p]}}\n")
+    told = run("solve", "pre.yaml", "-v")
+    assert (told.code, told.err) == (0, "")
+    assert "deepspeed" not in told.out.lower()
+
+
 def test_advice_that_there_was_no_time_for_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ALLOWED_S", "ALLOWED", "ALLOWED_MORE_S", "ALLOWED_MORE"):
         monkeypatch.setattr(advising, name, 0.0)

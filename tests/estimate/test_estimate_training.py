@@ -14,8 +14,11 @@ from planner.equations import memory as mem
 from planner.equations.rules import A100_RULE_MFU
 from planner.estimate.layout import Layout
 from planner.estimate.machine import Group, Machine
+from planner.estimate.memory_ranks import ranks_of, stage_of
+from planner.estimate.memory_stack import memory_stack
 from planner.estimate.terms import Terms
 from planner.estimate.training import activations_known, training_memory, training_time
+from planner.estimate.training_memory import rank_memory
 from planner.estimate.training_spec import TrainingSpec
 from tests.published.equations.memory import model_state_bytes
 
@@ -174,12 +177,38 @@ def test_uneven_routing_is_charged_across_ranks_only() -> None:
 def test_leading_dense_layers_are_on_the_first_stage() -> None:
     arch = load_model("deepseek-v3")  # 3 dense layers, then 58 with experts
     spec = TrainingSpec(tokens=1e9, sequence_length=4096)
-    terms = training_memory(arch, spec, layout(16, pp=16, global_batch=16))
+    placed = layout(16, pp=16, global_batch=16)
     moe = arch.layers[1].parameters
     dense = arch.layers[0].parameters
     first = 2 * (3 * dense + moe + arch.input_embedding_parameters)
     last = 2 * (3 * moe + arch.output_head_parameters + arch.final_norm_parameters)
-    assert float(terms["weights"]) == max(first, last)
+    for rank, weights in (("rank0", first), ("last", last), ("max", 2 * 4 * moe)):
+        terms = rank_memory(arch, memory_stack(spec), spec.sequence_length, placed, rank)
+        assert float(terms["weights"]) == weights
+
+
+@pytest.mark.parametrize("name", ["deepseek-v3", "kimi-k2", "glm-4.5", "mixtral-8x7b", "llama-3.1-405b"])
+@pytest.mark.parametrize("pp", [2, 3, 7, 16, 21])
+def test_no_stage_that_counts_has_less_than_the_mean(name: str, pp: int) -> None:
+    """DeepSeek-V3 on 168 cards of 80 GB took 62 GB of the fullest one: its states are 72 GB of each."""
+    arch = load_model(name)
+    spec = TrainingSpec(tokens=1e9, sequence_length=1, framework="megatron")  # nearly all of it states
+    ep = 8 if arch.is_moe else 1
+    terms = training_memory(arch, spec, layout(8 * pp, pp=pp, ep=ep, global_batch=8 * pp))
+    states = sum(float(terms[part]) for part in ("weights", "gradients", "optimizer"))
+    experts = sum(group.count * group.expert_parameters for group in arch.layers)
+    assert states >= 18 * (arch.parameters - experts + experts / ep) / pp * (1 - 1e-6)
+
+
+def test_behind_leading_dense_layers_fewer_micro_batches_are_alive() -> None:
+    arch = load_model("deepseek-v3")
+    spec = TrainingSpec(tokens=1e9, sequence_length=4096)
+    ranks = ranks_of(arch, memory_stack(spec), 4096, layout(21, pp=21, global_batch=63))
+    stage = stage_of(ranks, "inner")
+    assert (float(stage.index), [float(n) for n in stage.layers]) == (1.0, [0.0, 3.0])
+    assert not stage.has_head.any()
+    none = stage_of(ranks_of(arch, memory_stack(spec), 4096, layout(2, pp=2, global_batch=6)), "inner")
+    assert [float(n) for n in none.layers] == [0.0, 0.0]  # two stages are the first and the last
 
 
 def test_mla_keeps_latents_and_expanded_heads() -> None:

@@ -57,7 +57,7 @@ def test_placeholders_are_of_the_layers_and_the_head_of_a_stage(llama: Architect
 
 
 def test_the_loss_or_a_layer_whichever_is_more(llama: Architecture) -> None:
-    stack = memory_stack(MEGATRON)
+    stack = replace(memory_stack(MEGATRON), logit_bytes=LOGIT_BYTES["in_place"])
     wide = rank(llama, stack, layout())
     assert wide["logits"] == T * (2 * V + 2 * H)  # the gradient of the logits beside that of the head's input
     chunked = rank(llama, replace(stack, logit_chunk_tokens=64.0), layout())
@@ -66,8 +66,16 @@ def test_the_loss_or_a_layer_whichever_is_more(llama: Architecture) -> None:
 
 
 def test_sequence_parallelism_gathers_the_input_of_the_head(llama: Architecture) -> None:
-    terms = rank(llama, memory_stack(MEGATRON), layout(8, tp=8))
+    stack = replace(memory_stack(MEGATRON), logit_bytes=LOGIT_BYTES["in_place"])
+    terms = rank(llama, stack, layout(8, tp=8))
     assert terms["logits"] == T * (2 * V / 8 + 2 * 2 * H)
+
+
+@pytest.mark.parametrize("loss", ["fused", "standard"])
+def test_the_loss_of_megatron_is_the_one_that_is_launched(llama: Architecture, loss: str) -> None:
+    """--cross-entropy-loss-fusion is Megatron-LM's own, with exponentials in 32 bits: 128k tokens did not fit."""
+    terms = rank(llama, memory_stack(replace(MEGATRON, cross_entropy=loss)), layout(8, tp=8))
+    assert terms["logits"] == T * (6 * V / 8 + 2 * H)
 
 
 @pytest.mark.parametrize("kind", LOGIT_BYTES)

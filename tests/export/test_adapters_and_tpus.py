@@ -202,6 +202,24 @@ def test_axolotl_in_any_layout(
     check_axolotl(asked, configured(asked))
 
 
+@pytest.mark.parametrize(("sharding", "whole"), [("zero-2", False), ("zero-3", True)])
+def test_weights_of_shards_are_saved_whole(jobs: dict[str, TrainingLaunch], sharding: str, whole: bool) -> None:
+    """Axolotl stopped when all was trained: its last save asks for what these settings did not allow."""
+    launch = jobs["tuned-8b"]
+    asked = replace(launch, layout=replace(launch.layout, sharding=sharding))
+    settings = configured(asked)["deepspeed"]["zero_optimization"]
+    assert settings.get("stage3_gather_16bit_weights_on_model_save", False) is whole
+
+
+@pytest.mark.parametrize(("loss", "chunked"), [("fused", True), ("chunked", True), ("standard", False)])
+def test_axolotl_holds_no_more_logits_than_planned(jobs: dict[str, TrainingLaunch], loss: str, chunked: bool) -> None:
+    """Its own loss holds all of them in 32 bits and more, 14 bytes and up each; 9 were planned."""
+    launch = jobs["tuned-8b"]
+    stack = launch.job.stack.model_copy(update={"cross_entropy": loss})
+    keys = configured(replace(launch, job=launch.job.model_copy(update={"stack": stack})))
+    assert keys.get("chunked_cross_entropy", False) is chunked
+
+
 def test_axolotl_goes_on_from_trained_weights(jobs: dict[str, TrainingLaunch]) -> None:
     (refusal,) = export("axolotl", [jobs["7b"]]).refusals
     assert "goes on from trained weights" in refusal.reason

@@ -86,6 +86,31 @@ def test_what_is_published_in_a_format_is_launched_without_making_it(
     assert ("MODEL must hold a checkpoint in that format, which " in text) == (launched == '"$MODEL"')
 
 
+@pytest.mark.parametrize(("model", "trusted"), [("kimi-k2", True), ("deepseek-v3", False)])
+@pytest.mark.parametrize(
+    ("engine", "flag"),
+    [("vllm", "--trust-remote-code"), ("sglang", "--trust-remote-code"), ("trt-llm", "--trust_remote_code")],
+)
+def test_code_of_a_repository_runs_where_nothing_does_without_it(
+    engine: str, flag: str, model: str, trusted: bool
+) -> None:
+    """Kimi K2's tokenizer is such code: each of the three stopped before it had read the weights."""
+    fleets = [fleet("chat", model=model, engine=engine, qpm=60, layout={"tp": 8}, throughput=None)]
+    plan = api.solve(scenario(serving=fleets, hardware={"allow": ["b300-sxm"]}))
+    (text,) = [file.text for file in plan.export(engine).files if file.name.endswith(".sh")]
+    assert (f" {flag} " in text[text.index("exec ") :]) == trusted
+    assert ("look at it first" in text) == trusted
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_weights_of_llama_cpp_are_a_file(engine: str) -> None:
+    """It was "a folder, or a repository of the Hugging Face hub", neither of which is read as such weights."""
+    fleets = [fleet("chat", model="llama-3.1-8b", weights="q4_k_m", engine=engine, qpm=60, throughput=None)]
+    plan = api.solve(scenario(serving=fleets, hardware={"allow": ["l40s"]}))
+    (text,) = [file.text for file in plan.export(engine).files if file.name.endswith(".sh")]
+    assert ': "${MODEL:?the weights: one GGUF file, in q4_k_m}"' in text
+
+
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_fleets_on_amd_devices_start_no_build_for_cuda(engine: str) -> None:
     """Pods pulled lmsysorg/sglang and tasks installed vllm from pip, neither of which finds a device of AMD's."""

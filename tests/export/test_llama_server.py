@@ -173,3 +173,22 @@ def test_hostile_names(small: ServingLaunch) -> None:
     for name in HOSTILE[:20]:
         (text, *_) = (file.text for file in files(hostile(small, name)))
         assert syntax_error(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("vendor", "cache", "built"),
+    [("nvidia", "q5_0", True), ("nvidia", "q4_1", True), ("nvidia", "q8_0", False), ("nvidia", "bf16", False),
+     ("amd", "q5_0", False)],
+)  # fmt: skip
+def test_caches_that_a_default_build_leaves_to_the_processor_are_told(
+    small: ServingLaunch, vendor: str, cache: str, built: bool
+) -> None:
+    """llama.cpp says nothing itself, and prompts take eight to thirty times as long."""
+    asked = replace(
+        small,
+        machine=replace(small.machine, vendor=vendor),
+        fleet=small.fleet.model_copy(update={"kv_cache": cache}),
+        layout=replace(small.layout, tp=1, pp=1),
+    )
+    (text, *_) = (file.text for file in files(asked))
+    assert ("-DGGML_CUDA_FA_ALL_QUANTS=ON" in text) == built
