@@ -26,7 +26,8 @@ def period_for(whole_s: float, windows: tuple[tuple[float, float], ...], most: i
     """The longest whole part of a period that begins when jobs may start, or else soon after.
 
     A job starts with a period. One that would have to wait for it has less time than it was given, so where no part
-    suits all, that is taken in which the worst waits for the least part of its time, in whole hundredths.
+    suits all, that is taken in which the worst waits for the least part of its time, in whole hundredths: of a few
+    dozen parts, where one of these takes a tenth at most, else of the fewest that do and half as many more.
 
     Parameters
     ----------
@@ -43,6 +44,11 @@ def period_for(whole_s: float, windows: tuple[tuple[float, float], ...], most: i
 
     >>> period_for(30 * 86400.0, ((10 * 86400.0, 20 * 86400.0),), 60) / 86400
     10.0
+
+    One that starts on day 1 of a year and has three: 258 parts would take ten hours from it, 365 take none.
+
+    >>> period_for(365 * 86400.0, ((86400.0, 76 * 3600.0),), 520) / 86400
+    1.0
     """
 
     def waits(parts: int) -> int:
@@ -53,4 +59,5 @@ def period_for(whole_s: float, windows: tuple[tuple[float, float], ...], most: i
     parts = min(range(1, max(1, min(most, MOST_PARTS)) + 1), key=lambda number: (waits(number), number))
     if waits(parts) > TENTH:
         parts = next((number for number in range(parts, most + 1) if waits(number) <= TENTH), parts)
+        parts = min(range(parts, min(most, parts * 3 // 2) + 1), key=lambda number: (waits(number), number))
     return whole_s / parts

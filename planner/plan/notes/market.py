@@ -390,16 +390,17 @@ def _beyond_stock(held: Mapping[Place, Sequence[Held]], candidates: Candidates) 
 
 
 def waiting_jobs(candidates: Candidates) -> Iterator[str]:
-    """Jobs that lose a tenth of their time until a period begins, where the scenario says how long one is."""
+    """Jobs that lose a tenth of their time until a period begins; a hundredth where nobody says how long one is."""
     scenario = candidates.scenario
-    if candidates.calendar is None or scenario.periods_s is None:
+    if candidates.calendar is None:
         return
+    period_s, few = scenario.period_s, TENTH if scenario.periods_s else 100
     for job in scenario.training:
-        waits_s = first_period(job.start_s, scenario.periods_s) * scenario.periods_s - job.start_s
-        if TENTH * waits_s > job.deadline_s:
+        waits_s = first_period(job.start_s, period_s) * period_s - job.start_s
+        if few * waits_s > job.deadline_s:
             yield (
                 f"{job.name}: it waits {format_duration(waits_s)} of its {format_duration(job.deadline_s)} until a "
-                f"period of {format_duration(scenario.periods_s)} begins; shorter ones (periods) begin nearer its start"
+                f"period of {format_duration(period_s)} begins; shorter ones (periods) begin nearer its start"
             )
 
 
