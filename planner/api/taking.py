@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -18,7 +17,7 @@ from planner.errors import UsageError
 from planner.files import StrPath
 from planner.plan.document import digest_of
 from planner.plan.plan_files import read_document, read_plan
-from planner.scenario.load import load_scenario, parse_scenario
+from planner.scenario.load import load_scenario
 from planner.scenario.schema import Scenario
 
 if TYPE_CHECKING:
@@ -66,11 +65,8 @@ def scenario_of(scenario: ScenarioLike) -> Scenario:
     """
     if isinstance(scenario, Scenario):
         return scenario
-    if isinstance(scenario, str | os.PathLike):
+    if isinstance(scenario, str | os.PathLike | Mapping):
         return load_scenario(scenario)
-    if isinstance(scenario, Mapping):
-        text = json.dumps(dict(scenario), indent=1, ensure_ascii=False, default=str)
-        return parse_scenario(text, file="scenario.json")
     raise TypeError(
         f"a scenario, its mapping, the path of its file or the name of one is wanted, not {type(scenario).__name__}"
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
 from typing import Any
@@ -104,13 +104,15 @@ MAX_OVERRIDES = 200
 _MAX_TRIAL_NODES = 200_000
 
 
-def load_scenario(path: StrPath, *, settings: Sequence[str] = (), case: str | None = None) -> Scenario:
+def load_scenario(
+    path: StrPath | Mapping[str, Any], *, settings: Sequence[str] = (), case: str | None = None
+) -> Scenario:
     """Read, resolve and check a scenario file, or one that ships by its name; `InputError` holds every problem found.
 
     Parameters
     ----------
     path
-        A file; or a name: of NAME.yaml here, else of a scenario that ships.
+        A file; or a name: of NAME.yaml here, else of a scenario that ships; or what would stand in one.
     settings
         Texts of --set, "training.pretrain-8b.deadline=14 days", applied last.
     case
@@ -121,6 +123,9 @@ def load_scenario(path: StrPath, *, settings: Sequence[str] = (), case: str | No
     InputError
         The file cannot be read, or it, a setting, or a file that it names is wrong.
     """
+    if isinstance(path, Mapping):
+        text = json.dumps(dict(path), indent=1, ensure_ascii=False, default=str)
+        return parse_scenario(text, file="scenario.json", settings=settings, case=case)
     problems: list[Problem] = []
     found = find_scenario(path)
     document = parse_yaml(read_text(found.path, limit_bytes=MAX_BYTES), found.file, problems=problems)

@@ -119,6 +119,8 @@ def test_a_scenario_is_given_as_a_mapping_and_changed_as_on_the_command_line() -
     with pytest.raises(errors.InputError, match="did you mean 'tokens'") as caught:
         planner.session({**ASKED, "training": [{**JOB, "toknes": "1B"}]})
     assert caught.value.problems[0].places[0].line > 1
+    loaded = planner.load_scenario(ASKED, settings=["training.pre.deadline=7 days"])
+    assert loaded.training[0].deadline_s == 7 * 86400
     with pytest.raises(TypeError, match="a scenario, its mapping, the path"):
         planner.session(["t"])  # type: ignore[arg-type]
 
