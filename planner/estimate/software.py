@@ -301,7 +301,13 @@ def _by_table(software: Software, asked: Asked) -> Iterator[Lack]:
     if job.lora is None and not software.whole:
         yield Lack(f"{program} is exported for adapters alone, and this trains all weights")
     if job.optimizer not in software.optimizers:
-        yield Lack(f"{program} has no optimizer '{job.optimizer}'", "write optimizer: adamw")
+        able = [
+            one.name
+            for one in SOFTWARE.values()
+            if job.optimizer in one.optimizers and asked.kind in one.kinds and (one.whole or job.lora is not None)
+        ]
+        named = f"framework: {able[0]}, which has it, or " if able and job.framework is None and job.layout is None else ""
+        yield Lack(f"{program} has no optimizer '{job.optimizer}'", f"write {named}optimizer: adamw")
     if job.precision not in software.precisions:
         yield lacks("precision", f"{program} has no {job.precision} products", "write precision: bf16")
     for what in job.offload or ():

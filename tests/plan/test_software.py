@@ -470,6 +470,9 @@ def test_a_program_that_only_has_to_be_named_is_told_before_another_optimizer() 
     assert any("write framework: axolotl" in warning for warning in warnings)
     (row,), warnings = tuned("optimizer: adamw-8bit, framework: axolotl")
     assert row["software"] == ["axolotl"]
+    large = JOB.format(model="qwen2.5-72b", more="optimizer: adamw-8bit", allow="h200-sxm")  # split by tensors, too
+    warnings = api.solve(parse_scenario(large)).document["warnings"]
+    assert any("write framework: axolotl, which has it, or optimizer: adamw" in warning for warning in warnings)
 
 
 @pytest.mark.parametrize("optimizer", ["adamw-8bit-no-master", "adamw-pure-bf16"])
