@@ -306,7 +306,8 @@ def _by_table(software: Software, asked: Asked) -> Iterator[Lack]:
             for one in SOFTWARE.values()
             if job.optimizer in one.optimizers and asked.kind in one.kinds and (one.whole or job.lora is not None)
         ]
-        named = f"framework: {able[0]}, which has it, or " if able and job.framework is None and job.layout is None else ""
+        open_job = job.framework is None and job.layout is None
+        named = f"framework: {able[0]}, which has it, or " if able and open_job else ""
         yield Lack(f"{program} has no optimizer '{job.optimizer}'", f"write {named}optimizer: adamw")
     if job.precision not in software.precisions:
         yield lacks("precision", f"{program} has no {job.precision} products", "write precision: bf16")
