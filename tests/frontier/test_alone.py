@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("name", ["llama", "gpt2-xl"])
 def test_the_plan_is_the_cheapest_point_that_is_on_time(name: str) -> None:
-    scenario = api.load_scenario(ROOT / "scenarios" / f"{name}.yaml")
+    scenario = api.load_scenario(ROOT / "scenarios" / f"{name}.yaml", settings=["prefer=cheapest"])
     plan = api.solve(scenario).document
     (job,) = api.tradeoffs(scenario, plan=plan)
     here = [point for point in job["points"] if point["here"]]

@@ -62,8 +62,11 @@ def test_recomputation_and_bounds(model: str, shape: str, precision: str) -> Non
 
 @pytest.mark.parametrize("tier", ["rule", "analytic"])
 @pytest.mark.parametrize("model", MODELS)
-def test_zero_2_takes_the_time_of_zero_1(model: str, tier: str) -> None:
-    """What lets the search time one of them; ZeRO-2 never needs more memory."""
+def test_zero_2_takes_no_less_time_than_zero_1(model: str, tier: str) -> None:
+    """What lets the search time one of them where both fit; ZeRO-2 never needs more memory.
+
+    Its gradients are scattered in every micro-batch; a pipeline keeps them whole.
+    """
     arch, facts = load_model(model), CATALOG.shapes["aws/p5.48xlarge"]
     text = f"schema: plan/v1\nname: a\nestimator: {tier}\ntraining:\n  - {{name: j, model: {model}, tokens: 1B, deadline: 9 h}}\n"  # noqa: E501
     job = parse_scenario(text, file="a.yaml").training[0]
@@ -74,5 +77,8 @@ def test_zero_2_takes_the_time_of_zero_1(model: str, tier: str) -> None:
     further = replace(sharded, sharding=np.full(len(sharded.devices), 2))
     times = [np.asarray(training_time(arch, spec, one, machine).total) for one in (sharded, further)]
     needs = [np.asarray(training_memory(arch, spec, one).total) for one in (sharded, further)]
-    assert (times[0] == times[1]).all()
+    assert (times[0] <= times[1] * (1 + 1e-12)).all()
+    once = (np.asarray(sharded.micro_batches) == 1) | (np.asarray(sharded.pp) > 1)
+    assert (times[0] == times[1])[once].all()
+    assert (times[0] < times[1])[~once].any()
     assert (needs[1] <= needs[0] * (1 + 1e-12)).all()
