@@ -48,6 +48,7 @@ def beside_plan(
     search: Search,
     allow_suspect: bool,
     ways_out: bool = True,
+    compared: bool = True,
     **options: Any,
 ) -> tuple[Beside, Solution]:
     """Arguments of `build_document` beside the solution, and the solution with what to say of them.
@@ -66,6 +67,9 @@ def beside_plan(
         Offers whose price is flagged as wrong were listed too; the certificate says so.
     ways_out
         Whether to look for what would mend it where there is no plan.
+    compared
+        Whether it is compared with one kind of device and with the median of the errors: what may happen beside the
+        scenario as written is not.
     **options
         Of `optimize`. Once a deadline in `time_limit_s` is over, comparisons are left out, and said to be.
 
@@ -80,7 +84,7 @@ def beside_plan(
         return found, solution
     uninterrupted(solution)
     try:
-        if solution.has_plan and solution.stopped_by not in LATE:  # no time is left for comparisons
+        if compared and solution.has_plan and solution.stopped_by not in LATE:  # no time is left for comparisons
             if not is_up(limit):
                 found["single_kind"] = best_single_kind(candidates, solution, **options)
             if not is_up(limit):
@@ -100,7 +104,7 @@ def beside_plan(
         if not solution.has_plan:
             raise
         return found, replace(solution, messages=(*solution.messages, LEFT_OUT))
-    missing = [words for name, words in PARTS.items() if name not in found]
+    missing = [words for name, words in PARTS.items() if name not in found and (compared or name == "certificate")]
     if solution.has_plan and is_up(limit):
         missing += (
             [OTHERS] if any(one.blended for one in candidates.tables.values() if isinstance(one, ServingTable)) else []

@@ -481,9 +481,10 @@ class Session:
         *,
         plain: bool = False,
         ways_out: bool = True,
+        compared: bool = True,
     ) -> PlanDocument:
         """The plan document of a solution, with what is worked out beside it; `plain`: of a plainer one, if near."""
-        options = {**self.options, "allow_suspect": self.allow_suspect, "ways_out": ways_out}
+        options = {**self.options, "allow_suspect": self.allow_suspect, "ways_out": ways_out, "compared": compared}
         beside, solution = beside_plan(listed, candidates, solution, search=self.search, **options)
         told = {name: options[name] for name in ("seed", "threads", "gap")}
         limit: Deadline | None = options["time_limit_s"]
@@ -545,7 +546,8 @@ class Session:
         cases = listed_cases(self.scenario, listed)
 
         def planned(ready: Candidates, solve: Callable[[Candidates], Solution]) -> PlanDocument:
-            return self._planned(ready, *solve_within_targets(ready, solve), ways_out=ways_out)
+            written = ready is cases[0].candidates
+            return self._planned(ready, *solve_within_targets(ready, solve), ways_out=ways_out, compared=written)
 
         def whole(asked: Candidates, options: Mapping[str, Any]) -> Solution:
             # one case alone is no answer: Ctrl-C ends them all

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from planner.candidates.layouts import replica_sizes
 from planner.candidates.ledger import Ledger
@@ -141,8 +142,14 @@ def _least_work(question: TrainingQuestion) -> float:
 def _best_rate(machine: Machine) -> float:
     """No product runs faster than the family's large ones at the fastest peak, by the leanest software.  [FLOP/s]"""
     peak = max(float(machine.linear_flop_per_s), float(machine.peak_flop_per_s))
-    leanest = least_factor(dict(machine.overheads))
-    return peak * float(machine.constants.gemm) * max(1.0, float(machine.constants.low_precision)) / leanest
+    low = max(1.0, float(machine.constants.low_precision))
+    return peak * float(machine.constants.gemm) * low / _leanest(machine.overheads)
+
+
+@lru_cache(maxsize=256)
+def _leanest(overheads: tuple[tuple[str, float], ...]) -> float:
+    """Of the software of a family, by its fitted overheads; a question asks for hundreds of machines of few."""
+    return least_factor(dict(overheads))
 
 
 def _note_cap(ledger: Ledger, group: Sequence[Site]) -> None:

@@ -182,3 +182,18 @@ def test_ways_out_hold_in_all_cases() -> None:
         assert line.endswith("without a plan even by itself: as written, busy" if members else "itself: busy")
         assert line in " ".join(render_first(found.document, "table").split())
         assert not errors(found.document)
+
+
+def test_what_may_happen_is_compared_with_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of twenty cases the cost at the median of the errors was worked out for each, and told of none."""
+    compared: list[str] = []
+
+    def noted(candidates: Any, *_: Any, **__: Any) -> None:
+        compared.append(candidates.scenario.name)
+
+    monkeypatch.setattr("planner.analysis.beside.median_cost", noted)
+    monkeypatch.setattr("planner.analysis.beside.best_single_kind", noted)
+    more = [{"name": "more", "probability": "50 %", "set": {"training.gpt2-xl.tokens": "3B"}}]
+    plan = api.solve({**api.load_scenario("gpt2-xl").resolved, "uncertainty": more})
+    assert len(compared) == 2
+    assert plan.verify() == []
