@@ -386,7 +386,7 @@ def main() -> None:
     import sys
 
     def tell(fold: str) -> None:
-        print(f"fitted without {fold}", file=sys.stderr)
+        print(f"fitted without {fold.removeprefix('without ')}", file=sys.stderr)
 
     catalog = load_catalog()
     serving, found = gather_serving(catalog, tell), gather(catalog, tell)
