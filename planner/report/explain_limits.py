@@ -248,4 +248,6 @@ def _would_win(document: PlanDocument, entry: ComparedWith) -> list[str]:
     )
     mfu = entry["break_even_mfu"]
     faster = f" or its MFU rose above {100 * mfu:.3g} %" if mfu else ""
+    if not entry["price_usd_per_device_hour"]:  # under a contract, whose fees move with the prices
+        return [f"would win  if its prices and fees fell by {100 * (1 - entry['share']):.3g} %{faster}"]
     return [f"would win  if its price fell below {price} /device-h (now {now}){faster}"]

@@ -25,6 +25,7 @@ from planner.catalog.model import Catalog, Provider
 from planner.errors import InputError
 from planner.optimize.limited import Asker
 from planner.optimize.solve import Solution
+from planner.report import explain_limits
 from planner.report.explanation_view import render_explanation
 from planner.report.plan_formats import render_plan
 from planner.scenario.load import load_scenario, with_settings
@@ -917,3 +918,17 @@ def test_jobs_are_tried_in_turn_on_no_calendar_that_takes_gigabytes(columns: int
     for period_s in fine_periods_s(asked, columns):
         assert columns * math.ceil(asked.horizon_s / period_s) <= 30_000
     assert bool(fine_periods_s(asked, columns)) == (columns <= 4000)
+
+
+@pytest.mark.parametrize(
+    ("price", "said"),
+    [(0.0, "if its prices and fees fell by 43.9 %"), (5.07, "if its price fell below $2.84 /device-h (now $5.07)")],
+)
+def test_what_is_under_a_contract_would_win_by_its_fees(price: float, said: str) -> None:
+    """It "would win if its price fell below $0 /device-h (now $0)"."""
+    entry: Any = {
+        "share": 0.561, "price_usd_per_device_hour": price, "break_even_usd_per_device_hour": 0.561 * price,
+        "break_even_mfu": None,
+    }  # fmt: skip
+    document: Any = api.solve("gpt2-xl").document
+    assert explain_limits._would_win(document, entry) == [f"would win  {said}"]
