@@ -474,17 +474,10 @@ class Session:
         return Asker(options={key: value for key, value in self.options.items() if key in ASKED})
 
     def _planned(
-        self,
-        listed: Candidates,
-        candidates: Candidates,
-        solution: Solution,
-        *,
-        plain: bool = False,
-        ways_out: bool = True,
-        compared: bool = True,
+        self, listed: Candidates, candidates: Candidates, solution: Solution, *, plain: bool = False, **asked: bool
     ) -> PlanDocument:
         """The plan document of a solution, with what is worked out beside it; `plain`: of a plainer one, if near."""
-        options = {**self.options, "allow_suspect": self.allow_suspect, "ways_out": ways_out, "compared": compared}
+        options = {**self.options, "allow_suspect": self.allow_suspect, **asked}
         beside, solution = beside_plan(listed, candidates, solution, search=self.search, **options)
         told = {name: options[name] for name in ("seed", "threads", "gap")}
         limit: Deadline | None = options["time_limit_s"]
@@ -535,9 +528,8 @@ class Session:
         from planner.analysis.uncertain import listed_cases, solve_cases
 
         def listed(scenario: Scenario, number: int) -> Candidates:
-            return (
-                self._listed(scenario, number, self.catalog, known=self.candidates) if number > 1 else self.candidates
-            )
+            known = self.candidates
+            return known if number == 1 else self._listed(scenario, number, self.catalog, known=known)
 
         def again(settings: Sequence[str]) -> list[Case]:
             changed = with_settings(self.scenario, list(settings))
@@ -546,8 +538,8 @@ class Session:
         cases = listed_cases(self.scenario, listed)
 
         def planned(ready: Candidates, solve: Callable[[Candidates], Solution]) -> PlanDocument:
-            written = ready is cases[0].candidates
-            return self._planned(ready, *solve_within_targets(ready, solve), ways_out=ways_out, compared=written)
+            found = solve_within_targets(ready, solve)
+            return self._planned(ready, *found, ways_out=ways_out, compared=ready is cases[0].candidates)
 
         def whole(asked: Candidates, options: Mapping[str, Any]) -> Solution:
             # one case alone is no answer: Ctrl-C ends them all

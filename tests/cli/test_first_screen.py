@@ -819,6 +819,7 @@ def test_a_plan_that_is_largely_error_band_says_what_the_band_costs(
 ) -> None:
     """Six of ten nodes of Kimi K2 stood there for the error of a prediction: the screen sent for -v."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(advising, "ALLOWED_S", 1000.0)  # on a busy machine there is less advice
     (tmp_path / "kimi.yaml").write_text(
         "schema: plan/v1\nname: kimi\nhardware: {allow: [h200-sxm]}\nserving:\n"
         "  - {name: chat, model: kimi-k2, users: 400, think_time: 20 s, input_tokens: 2000, output_tokens: 500,"
