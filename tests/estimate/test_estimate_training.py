@@ -335,6 +335,18 @@ def test_pipeline_by_hand(llama_8b: Architecture) -> None:
     assert float(terms["pipeline_bubble"]) == pytest.approx(busy * 3 / 512 + (512 + 3) * transfer)
 
 
+@pytest.mark.parametrize("rate", [300e9, 1e8])
+def test_interleaved_parts_send_beside_compute_by_hand(llama_8b: Architecture, rate: float) -> None:
+    """Two parts a stage send twice as much; what a micro-batch computes on a stage hides so much of it and no more."""
+    spec = TrainingSpec(tokens=512 * 8192, sequence_length=8192)
+    terms = training_time(llama_8b, spec, layout(4, pp=4, vpp=2), replace(A100, pair_bytes_per_s=rate))
+    busy = float(terms["compute"])
+    seen = max(0.0, 2 * 2 * (2 * 8192 * 4096 / (rate * 0.78) + 10e-6) - busy / 512)
+    assert (seen > 0) == (rate == 1e8)
+    bubble = busy / 512 * 3 / 2
+    assert float(terms["pipeline_bubble"]) == pytest.approx(bubble + (512 + 3 / 2) * seen, rel=1e-9)
+
+
 def test_a_measured_mfu_has_no_penalties(llama_8b: Architecture) -> None:
     spec = TrainingSpec(tokens=1e9, sequence_length=8192, measured_mfu=True)
     terms = training_time(llama_8b, spec, layout(16, tp=2, pp=4, recompute=2), replace(A100, mfu=0.5))
@@ -356,6 +368,7 @@ def test_an_unknown_network_takes_forever_only_when_used(llama_8b: Architecture)
     assert np.isfinite(training_time(llama_8b, spec, layout(8, tp=2), unknown).total)
     assert np.isinf(training_time(llama_8b, spec, layout(16, tp=2), unknown).total)
     assert np.isinf(training_time(llama_8b, spec, layout(16, tp=8, pp=2), unknown).total)
+    assert np.isinf(training_time(llama_8b, spec, layout(16, tp=8, pp=2, vpp=2), unknown).total)
 
 
 def test_tiers_of_links() -> None:

@@ -101,6 +101,18 @@ def test_what_waits_for_a_period_for_too_long_is_told_so() -> None:
     assert line_of(sooner, "hardware.owned[0]")["text"] == "used for d"
 
 
+@pytest.mark.parametrize(("start", "waits"), [("48 h", False), ("50 h", True)])
+def test_what_waits_for_a_period_that_nobody_gave_is_told_sooner(start: str, waits: bool) -> None:
+    """Ten hours of four days went to periods of 34 hours without a word; of 365 in a year one begins on day 1."""
+    known = catalog([device()], [shape("north/one")], [offer("north/one", 1.0)])
+    year = {"shape": "north/one", "region": "r1", "price_model": "commitment_1y", "price": "$0.9/h", "max_shapes": 1}
+    first = "40 h" if waits else "24 h"  # no period of 17 hours or more begins at both 40 and 50 hours
+    days = [job(name, start=at, deadline="240 h", tokens="1B") for name, at in (("a", first), ("d", start))]
+    asked = scenario(days, horizon="8760 h", hardware={"contracts": [year]})
+    warnings = api.solve(asked, known).document["warnings"]
+    assert any("it waits" in one for one in warnings) == waits
+
+
 def test_owned_machines_that_a_fleet_outlasts_are_told_with_the_way_out() -> None:
     """Four days of ten at 5 cents: the job of a day uses them, the fleet rents at a dollar for all ten."""
     own = catalog([device()], [shape("north/one")], [offer("north/one", 1.0)])
