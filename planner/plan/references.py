@@ -151,6 +151,8 @@ def _unmatched_regions(scenario: Scenario, catalog: Catalog) -> Iterator[Problem
             of = "the catalog" if provider == "*" else provider
             known = {offer.region for offer in there} or own
             hint = area_meant(text) or _city_meant(text, known) or _patterns(text, known)
+            if path.startswith("hardware.regions") and hardware.owned and text.lower() in ("nowhere", "none"):
+                hint = "to rent nothing beside what is owned: kinds: [owned]"
             yield _unknown(scenario, path, "region", text, sorted(known), of=of, hint=hint)
 
 

@@ -30,6 +30,10 @@ def written(hardware: str = "{allow: [h100-sxm-80gb]}", **fleet_keys: str) -> st
     ("text", "hint"),
     [
         (written("{regions: [Frankfurt]}"), "providers call it eu-central-1 or europe-west3"),
+        (
+            written("{regions: nowhere, owned: [{shape: dgx-h100, count: 1, price: $10/h}]}"),
+            "to rent nothing beside what is owned: kinds: [owned]",
+        ),
         (written("{regions: [gotham]}"), "plan catalog list shows every region"),
         (
             written("{providers: [acme-cloud]}"),
