@@ -26,9 +26,8 @@ from planner.calibrate.training import (
     hold_out,
     points_of,
     power_beyond,
-    vendor_deviation,
 )
-from planner.calibrate.training_effects import BAND_NORMAL, HEIRS, PRIORS, Heir
+from planner.calibrate.training_effects import BAND_NORMAL, HEIRS, PRIORS, VENDOR, Heir
 from planner.carriers import dataclass
 from planner.catalog.model import Band, Catalog, TrainingFamily, TrainingPart
 from planner.errors import InputError
@@ -59,7 +58,6 @@ class Calibration:
 
     constants: Constants
     held_out: HeldOut
-    vendor: float  # how much further heirs of another vendor are off than guessed (`vendor_deviation`)
     memory: Band  # of peak memory as devices and allocators report it, all families together
     tuning_memory: Band  # of trainers that fine-tune
     corners: Mapping[str, tuple[Judged, Judged]]  # rows that lie beyond others; see `training.beyond`
@@ -103,6 +101,7 @@ class Calibration:
             f"  {family}:",
             f"    source: {_quoted(self.source)}",
             f"    constants: {_mapping({name: constants[name] for name in PRIORS})}",
+            *_work(self.constants.work_of(family)),
         ]
         lines += [f"    {key}: {_band(self._of_another(family, kind))}" for kind, key in BANDS.items()]
         lines += [
@@ -161,13 +160,17 @@ class Calibration:
         return float(np.sqrt(np.average(spread**2, weights=weights_of(part)))) * self.held_out.stretch
 
     def _heir(self, name: str, heir: Heir) -> str:
-        """A family without rows: its parent's constants, as far off as families, parts and vendors differ."""
+        """A family without rows: its parent's constants, moved by its vendor, as far off as these and parts differ."""
         rows = [point for point in self.points if point.family == heir.parent and point.kind == "dense"]
         near = self._spread(rows, another=True) if rows else 1.0
         far = self._spread(rows, family=name, another=True) if rows else 1.0 + heir.further
-        far = math.hypot(far, self.vendor) if heir.other_vendor else far
         widen = min(max(far / near, 1.0), _WIDEST)
-        return f"  {name}: {{inherits: {heir.parent}, because: {_quoted(heir.because)}, widen: {_short(widen)}}}"
+        line = f"  {name}: {{inherits: {heir.parent}, because: {_quoted(heir.because)}, widen: {_short(widen)}"
+        if heir.vendor and rows:
+            own = self.constants.of_family(name, self.catalog)
+            moved = _mapping({key: own[key] for key in VENDOR if key in own})
+            line += f", work: {_short(self.constants.work_of(name))}, constants: {moved}"
+        return line + "}"
 
     def errors_of(self, family: str) -> np.ndarray:
         """|predicted / measured - 1| of the rows of a family, left out."""
@@ -237,7 +240,6 @@ def calibrate(
     return Calibration(
         constants=constants,
         held_out=held_out,
-        vendor=vendor_deviation(points, catalog),
         corners=beyond(held_out, catalog, tell),
         memory=memory_band(rows, catalog, ("reserved", "process"), tuning=False) or some.memory_band,
         tuning_memory=memory_band(rows, catalog, ("allocated", "reserved", "process"), tuning=True)
@@ -307,6 +309,11 @@ def _band(band: Band) -> str:
     return _mapping(cells)[:-1] + f", tag: {band.tag}}}"
 
 
+def _work(work: float) -> list[str]:
+    """Of a family over a tuned vendor's, where it is another one's."""
+    return [f"    work: {_short(work)}"] if work != 1.0 else []
+
+
 def _as_known(family: str, known: TrainingFamily) -> list[str]:
     """A family of the catalog as it stands there."""
     sources = ", ".join(f"{_quoted(name)}: {_mapping(errors)}" for name, errors in known.by_source.items())
@@ -317,6 +324,7 @@ def _as_known(family: str, known: TrainingFamily) -> list[str]:
         f"  {family}:",
         f"    source: {_quoted(known.provenance.source)}",
         f"    constants: {_mapping(known.constants)}",
+        *_work(known.work),
         f"    time_band: {_band(known.time_band)}",
         f"    expert_time_band: {_band(known.expert_time_band)}",
         *(f"    {key}: {_band(band)}" for key, band in optional.items() if band),

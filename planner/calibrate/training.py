@@ -7,7 +7,6 @@ source.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -25,6 +24,7 @@ from planner.calibrate.training_effects import (
     Sample,
     constants_of,
     fit_effects,
+    moved_of,
     predicted,
 )
 from planner.carriers import dataclass
@@ -173,10 +173,15 @@ class Constants:
         return predicted(replace(sample, labels=labels), self.effects, HEIRS)
 
     def of_family(self, family: str, catalog: Catalog) -> dict[str, float]:
-        """Constants of a family at its best measured device."""
-        start = {name: np.asarray(value) for name, value in priors(family, catalog).items()}
-        moved = {name: np.asarray(self.effects.value("all", name) + self.effects.value(family, name)) for name in NAMES}
+        """Constants of a family at its best measured device; without rows, of the one it inherits from."""
+        own = family if (family, NAMES[0]) in self.effects.coefficients else HEIRS[family].parent
+        start = {name: np.asarray(value) for name, value in priors(own, catalog).items()}
+        moved = {name: np.asarray(value) for name, value in moved_of(self.effects, family).items()}
         return {name: float(getattr(constants_of(start, moved), name)) for name in NAMES}
+
+    def work_of(self, family: str) -> float:
+        """What a family's software takes over a tuned vendor's; 1 of NVIDIA's and Google's."""
+        return float(np.exp(moved_of(self.effects, family)["work"]))
 
     @property
     def stacks(self) -> dict[str, float]:
@@ -200,35 +205,6 @@ def fit_constants(points: Sequence[Point], catalog: Catalog) -> Constants:
     return Constants(effects=fit_effects(sample_of(points, catalog)))
 
 
-def vendor_deviation(points: Sequence[Point], catalog: Catalog) -> float:
-    """How much further heirs of another vendor are off than `HEIRS` guesses: a deviation of the logarithm of time.
-
-    Each of those that have rows is predicted as if it had none. The mean square of its errors beyond the variance that
-    was expected is one draw, and one family of which the guess was right stands beside them: with no such family the
-    deviation is 0.
-
-    Parameters
-    ----------
-    points
-        All that is known.
-    catalog
-        Devices of the points.
-    """
-    families, beyond = strangers(points), 0.0
-    for family in sorted(families):
-        own = [point for point in points if point.family == family]
-        rest = fit_constants([point for point in points if point.family != family], catalog)
-        log_s, spread = rest.predict(own, catalog)
-        error = np.log([point.measured_s for point in own]) - log_s
-        beyond += float(np.average(error**2 - spread**2, weights=weights_of(own)))
-    return math.sqrt(max(beyond, 0.0) / (1 + len(families)))
-
-
-def strangers(points: Sequence[Point]) -> set[str]:
-    """Families of these points that would inherit from another vendor's if they had no rows."""
-    return {point.family for point in points if point.family in HEIRS and HEIRS[point.family].other_vendor}
-
-
 FEWEST = 8  # configurations of a corner, and of what is left to fit without it
 
 
@@ -239,7 +215,6 @@ class HeldOut:
     points: tuple[Point, ...]
     predicted_s: Values
     spread: Values  # standard deviation of the logarithm, as the model has it
-    vendor: Values  # and beyond it, where the family is an heir of another vendor (`vendor_deviation`)
 
     @property
     def measured_over_predicted(self) -> Values:
@@ -248,10 +223,7 @@ class HeldOut:
 
     @property
     def stretch(self) -> float:
-        """What the spread is multiplied with so that bands hold four fifths of these rows.
-
-        What is learnt of other vendors stands beside it: that a band of theirs is wider narrows no other one.
-        """
+        """What the spread is multiplied with so that bands hold four fifths of these rows."""
         return weighted_quantile(self._sizes, weights_of(self.points), LEVEL)
 
     @property
@@ -275,7 +247,7 @@ class HeldOut:
 
     def stretched(self, stretches: Values) -> Judged:
         """The same with spreads that are multiplied with what other predictions of these rows say."""
-        reach = BAND_NORMAL * np.hypot(self.spread * stretches, self.vendor)
+        reach = BAND_NORMAL * self.spread * stretches
         return Judged(
             error=-np.log(self.measured_over_predicted),
             low=-reach,
@@ -364,14 +336,11 @@ def hold_out(
     tell
         Called with the name of each fold.
     """
-    log_s, spread, vendor = np.full(len(points), np.nan), np.full(len(points), np.nan), np.zeros(len(points))
-    families = np.array([point.family for point in points])
+    log_s, spread = np.full(len(points), np.nan), np.full(len(points), np.nan)
     for fold in folds:
         tell(fold.name)
         known = [point for point, out in zip(points, fold.out, strict=True) if not out]
         judged = [point for point, mine in zip(points, fold.judged, strict=True) if mine]
         constants = fit_constants(known, catalog)
         log_s[fold.judged], spread[fold.judged] = constants.predict(judged, catalog)
-        if unknown := strangers(judged) - strangers(known):
-            vendor[fold.judged & np.isin(families, list(unknown))] = vendor_deviation(known, catalog)
-    return HeldOut(points=tuple(points), predicted_s=np.exp(log_s), spread=spread, vendor=vendor)
+    return HeldOut(points=tuple(points), predicted_s=np.exp(log_s), spread=spread)

@@ -12,8 +12,8 @@ the result is a smooth function of the rows and the same on every processor.
 
 Families without rows of their own take over the constants of a near generation, with a wider band. How much further
 they may be off than families differ anyhow was fixed by what they share: vendor, years, instructions. That is a guess.
-How much further still those of another vendor are off is learnt from those that have rows, each predicted as if it had
-none (`training.vendor_deviation`).
+The software of another vendor works by a factor of its own, and keeps its own share of the rate of short formats: in
+part as those of all such vendors do. How far is estimated from those that have rows.
 """
 
 from __future__ import annotations
@@ -80,6 +80,10 @@ EFFECTS: Mapping[str, float] = {
 # A cluster and the builds that a source ran move every constant of dense models too: without that, a hundred rows of
 # one slow cluster say what all links and hosts do. How far is estimated, guessed to be as far as families go.
 OF_A_SITE = ("gemm", "wave", "memory", "attention", "network", "scale", "link", "contention", "host_s")
+# What the software of another vendor than NVIDIA or Google takes over a tuned one's work, and what it keeps of the rate
+# of products in 8 bits and fewer: half of the variance is common to these vendors. How far is estimated, guessed to be
+# as far as the slowest trainer on a tuned one (both guesses, and which two they are, with the rows of both in view).
+VENDOR: Mapping[str, float] = {"work": 0.30, "low_precision": 0.20}
 # guesses of what is estimated: offsets of a source on a device at a precision, of a model in it, and scatter
 SOURCE_OFFSET: Mapping[str, float] = {"dense": 0.08, "experts": 0.15, "hybrid": 0.20, "tuning": 0.15}
 MODEL_OFFSET: Mapping[str, float] = {"dense": 0.04, "experts": 0.10, "hybrid": 0.15, "tuning": 0.05}
@@ -92,7 +96,7 @@ class Heir(NamedTuple):
     parent: str  # family
     because: str
     further: float  # deviation of its logarithm besides that between families, as guessed
-    other_vendor: bool = False  # the same on paper, not in the years that its software was tuned
+    vendor: str = ""  # another than the parent's: the same on paper, not in the years that its software was tuned
 
 
 HEIRS: dict[str, Heir] = {
@@ -102,17 +106,17 @@ HEIRS: dict[str, Heir] = {
     "turing": Heir("ampere", "the generation before, less bandwidth", 0.10),
     "ada": Heir("hopper", "same generation, less memory bandwidth per FLOP", 0.05),
     "rubin": Heir("blackwell", "successor", 0.10),
-    "cdna1": Heir("ampere", "same years, another vendor", 0.20, other_vendor=True),
-    "cdna2": Heir("ampere", "same years, another vendor", 0.15, other_vendor=True),
-    "cdna3": Heir("hopper", "same generation, another vendor", 0.10, other_vendor=True),
-    "cdna4": Heir("blackwell", "same generation, another vendor", 0.10, other_vendor=True),
-    "cdna5": Heir("blackwell", "successor, another vendor", 0.15, other_vendor=True),
-    "gaudi2": Heir("ampere", "same years, another vendor", 0.15, other_vendor=True),
-    "gaudi3": Heir("hopper", "same generation, another vendor", 0.15, other_vendor=True),
-    "xe2": Heir("hopper", "same generation, another vendor", 0.20, other_vendor=True),
-    "neuron-v2": Heir("hopper", "same years, another vendor", 0.20, other_vendor=True),
-    "neuron-v3": Heir("hopper", "same generation, another vendor", 0.15, other_vendor=True),
-    "neuron-v4": Heir("blackwell", "same generation, another vendor", 0.15, other_vendor=True),
+    "cdna1": Heir("ampere", "same years, another vendor", 0.20, vendor="amd"),
+    "cdna2": Heir("ampere", "same years, another vendor", 0.15, vendor="amd"),
+    "cdna3": Heir("hopper", "same generation, another vendor", 0.10, vendor="amd"),
+    "cdna4": Heir("blackwell", "same generation, another vendor", 0.10, vendor="amd"),
+    "cdna5": Heir("blackwell", "successor, another vendor", 0.15, vendor="amd"),
+    "gaudi2": Heir("ampere", "same years, another vendor", 0.15, vendor="intel"),
+    "gaudi3": Heir("hopper", "same generation, another vendor", 0.15, vendor="intel"),
+    "xe2": Heir("hopper", "same generation, another vendor", 0.20, vendor="intel"),
+    "neuron-v2": Heir("hopper", "same years, another vendor", 0.20, vendor="aws"),
+    "neuron-v3": Heir("hopper", "same generation, another vendor", 0.15, vendor="aws"),
+    "neuron-v4": Heir("blackwell", "same generation, another vendor", 0.15, vendor="aws"),
     "tpu-v2": Heir("tpu-v4", "the oldest TPU with rows", 0.10),
     "tpu-v3": Heir("tpu-v4", "the oldest TPU with rows", 0.05),
     "tpu-v7x": Heir("tpu-v6e", "the newest TPU with rows", 0.10),
@@ -205,6 +209,11 @@ def columns_of(labels: Labels) -> list[Column]:
     work = _WORK
     found += [(("part", part), work, rows[parts == part]) for part in sorted(set(parts.tolist()))]
     found += [(("stack", stack), work, rows[stacks == stack]) for stack in sorted(set(stacks.tolist()))]
+    vendors = np.array([vendor_of(family) for family in labels.family])
+    for name in VENDOR if (vendors != "").any() else ():
+        which = work if name == "work" else NAMES.index(name)
+        found.append(((f"vendor {name}", "others"), which, rows[vendors != ""]))
+        found += [((f"vendor {name}", one), which, rows[vendors == one]) for one in sorted({*vendors.tolist()} - {""})]
     host, expert_host = NAMES.index("host_s"), NAMES.index("expert_host_s")
     found += [(("host", stack), host, rows[stacks == stack]) for stack in sorted(set(stacks.tolist()))]
     for group, names, which in (
@@ -225,10 +234,35 @@ def deviation(name: Name) -> float:
     """How far a coefficient is expected to go: a standard deviation of a logarithm."""
     if name[0].startswith("site "):
         return float(PRIORS[name[0].removeprefix("site ")].spread * np.sqrt(1.0 - SHARED))
+    if name[0].startswith("vendor "):
+        return float(VENDOR[name[0].removeprefix("vendor ")] * np.sqrt(SHARED if name[1] == "others" else 1.0 - SHARED))
     if name[0] in EFFECTS:
         return EFFECTS[name[0]]
     share = SHARED if name[0] == "all" else 1.0 - SHARED
     return float(PRIORS[name[1]].spread * np.sqrt(share))
+
+
+def vendor_of(family: str) -> str:
+    """Whose software a family runs, where it is neither NVIDIA's nor Google's; else ""."""
+    return HEIRS[family].vendor if family in HEIRS else ""
+
+
+def moved_of(effects: Effects, family: str) -> dict[str, float]:
+    """By which logarithm constants and the work of a family are moved: by what all have, the family, and its vendor.
+
+    Parameters
+    ----------
+    effects
+        Of a fit; where it has no rows of the family, that which the family inherits from stands for it.
+    family
+        Of the catalog.
+    """
+    known = (family, NAMES[0]) in effects.coefficients or family not in HEIRS
+    own, vendor = family if known else HEIRS[family].parent, vendor_of(family)
+    found = {name: effects.value("all", name) + effects.value(own, name) for name in NAMES} | {"work": 0.0}
+    for name in VENDOR if vendor else ():
+        found[name] += effects.value(f"vendor {name}", "others") + effects.value(f"vendor {name}", vendor)
+    return found
 
 
 def fit_effects(sample: Sample, near: Effects | None = None, steps: int | None = None) -> Effects:
@@ -252,7 +286,7 @@ def fit_effects(sample: Sample, near: Effects | None = None, steps: int | None =
         inner=INNER,
         near=near,
         sources=sample.labels.source,
-        estimated=tuple(f"site {name}" for name in OF_A_SITE),
+        estimated=tuple([f"site {name}" for name in OF_A_SITE] + [f"vendor {name}" for name in VENDOR]),
     )
 
 

@@ -155,6 +155,7 @@ def bounded(rows: Fields, name: str) -> bool:
 def _own(fields: Fields, above: Origin) -> TrainingFamily | None:
     before, origin = len(fields.problems), fields.origin(above)
     constants = numbers(fields, "constants", required=True, least=0.0, most=1e6)
+    work = _work(fields)
     time, experts, memory = (band_of(fields, key) for key in ("time_band", "expert_time_band", "memory_band"))
     tuning = band_of(fields, "tuning_time_band") if "tuning_time_band" in fields.left else None
     small = band_of(fields, "tuning_memory_band") if "tuning_memory_band" in fields.left else None
@@ -168,7 +169,8 @@ def _own(fields: Fields, above: Origin) -> TrainingFamily | None:
     return TrainingFamily(
         family=fields.what,
         constants=constants,
-        constants_id=constants_id(constants),
+        work=work,
+        constants_id=constants_id(_all_of(constants, work)),
         inherited_from="",
         time_band=time,
         expert_time_band=experts,
@@ -180,6 +182,15 @@ def _own(fields: Fields, above: Origin) -> TrainingFamily | None:
         tuning_memory_band=small,
         parts=parts,
     )
+
+
+def _work(fields: Fields) -> float:
+    """Of a device over a tuned vendor's, where the family says it."""
+    return (number_of(fields, "work", least=0.1, most=WIDEST) or 1.0) if "work" in fields.left else 1.0
+
+
+def _all_of(constants: Mapping[str, float], work: float) -> Mapping[str, float]:
+    return constants if work == 1.0 else {**constants, "work": work}
 
 
 def _part(fields: Fields) -> TrainingPart | None:
@@ -195,6 +206,7 @@ def _part(fields: Fields) -> TrainingPart | None:
 def _heir(fields: Fields, above: Origin, owners: Mapping[str, TrainingFamily]) -> TrainingFamily | None:
     node, reason = fields.take("inherits", required=True), fields.text("because", required=True)
     widen = number_of(fields, "widen", least=1.0, most=WIDEST)
+    moved, work = numbers(fields, "constants", least=0.0, most=1e6), _work(fields)  # by another vendor's software
     fields.done()
     parent = owners.get(str(node.value)) if node else None
     if parent is None:
@@ -207,8 +219,9 @@ def _heir(fields: Fields, above: Origin, owners: Mapping[str, TrainingFamily]) -
     source = f"{parent.provenance.source} (taken over from {parent.family}: {reason})"
     return TrainingFamily(
         family=fields.what,
-        constants=parent.constants,
-        constants_id=parent.constants_id,
+        constants=(constants := {**parent.constants, **moved}),
+        work=work,
+        constants_id=constants_id(_all_of(constants, work)),
         inherited_from=parent.family,
         time_band=_unfitted(parent.time_band, widen),
         expert_time_band=_unfitted(parent.expert_time_band, widen),

@@ -203,6 +203,7 @@ class TrainingFamily:
     provenance: Provenance
     tuning_time_band: Band | None = None  # of adapters on frozen weights; None: that of models without experts
     tuning_memory_band: Band | None = None  # the same of peak memory; None: that of pre-training
+    work: float = 1.0  # of its devices, by their vendor's software, over a tuned one's
     parts: Mapping[str, TrainingPart] = field(default_factory=dict)  # by device
 
     def time_band_of(self, device: str, kind: str) -> Band:

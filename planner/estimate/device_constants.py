@@ -34,11 +34,13 @@ def step_constants(catalog: Catalog, device: Device) -> StepConstants:
 
 
 def fitted_on(catalog: Catalog, device: Device) -> dict[str, float]:
-    """Fitted factors of all stacks, and those of the part, as `frameworks.fitted_factors` takes them."""
+    """Fitted factors of all stacks, and of the family and the part, as `frameworks.fitted_factors` takes them."""
     family = catalog.training_families.get(device.family)
-    part = family.parts.get(device.id) if family else None
-    own = {PART: part.work, f"{PART}/experts": part.expert_work} if part else {}
-    return {**catalog.training_stacks, **own}
+    if family is None:
+        return dict(catalog.training_stacks)
+    part = family.parts.get(device.id)
+    own = {f"{PART}/experts": part.expert_work} if part else {}
+    return {**catalog.training_stacks, PART: family.work * (part.work if part else 1.0), **own}
 
 
 # Clock against power of a chip that computes at its limit: between P ~ f (voltage at its floor) and P ~ f^3.

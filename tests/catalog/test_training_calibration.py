@@ -13,6 +13,8 @@ from planner.catalog.load import load_catalog
 from planner.catalog.model import TrainingFamily
 from planner.catalog.reading import Problems
 from planner.estimate.constants import StepConstants
+from planner.estimate.device_constants import fitted_on
+from planner.estimate.frameworks import PART
 from planner.files import data_folder
 
 GOOD = """schema: catalog/training/v1
@@ -101,6 +103,33 @@ def test_an_heir_has_the_constants_and_a_wider_band(tmp_path: Path) -> None:
     assert ada.time_band.mean_error == hopper.time_band.mean_error  # what was measured stays what was measured
 
 
+def test_an_heir_of_another_vendor_works_by_a_factor_of_its_own(tmp_path: Path) -> None:
+    text = GOOD.replace("widen: 1.5}", "widen: 1.5, work: 1.25, constants: {gemm: 0.6}}")
+    families, _, problems = read(tmp_path, text)
+    assert not problems
+    ada = families["ada"]
+    assert (ada.work, ada.constants) == (1.25, {"gemm": 0.6, "host_s": 0.0004})
+    assert ada.constants_id == constants_id({**ada.constants, "work": 1.25}) != families["hopper"].constants_id
+    assert (ada.inherited_from, ada.time_band.tag, families["hopper"].work) == ("hopper", "unfitted", 1.0)
+    families, _, _ = read(tmp_path, GOOD.replace("    time_band:", "    work: 1.4\n    time_band:", 1))
+    assert (families["hopper"].work, families["ada"].work) == (1.4, 1.0)
+
+
+def test_a_device_takes_its_vendors_work_where_it_has_no_rows_too() -> None:
+    """MI325X has no rows and MI355X's family none: both take what AMD's software takes, beside what a part says."""
+    catalog = load_catalog()
+    for name, family in (("mi300x", "cdna3"), ("mi325x", "cdna3"), ("mi355x", "cdna4"), ("gaudi3", "gaudi3")):
+        known, device = catalog.training_families[family], catalog.devices[name]
+        assert device.family == family
+        assert known.work > 1.1
+        part = known.parts[name].work if name in known.parts else 1.0
+        assert fitted_on(catalog, device)[PART] == pytest.approx(known.work * part, rel=1e-12)
+    assert (
+        fitted_on(catalog, catalog.devices["h200-sxm"])[PART]
+        == catalog.training_families["hopper"].parts["h200-sxm"].work
+    )
+
+
 # (old, new), reference, line
 FAULTS = [
     (("gemm: 0.8", "gemm: high"), "wrong-type", 5),
@@ -115,6 +144,8 @@ FAULTS = [
     (("inherits: hopper", "inherits: ada"), "unknown-family", 14),
     (("because: same generation, ", ""), "missing-key", 14),
     (("widen: 1.5", "widen: 0.5"), "out-of-range", 14),
+    (("widen: 1.5", "widen: 1.5, constants: {gemm: -1}"), "out-of-range", 14),
+    (("widen: 1.5", "widen: 1.5, work: 99"), "out-of-range", 14),
     (("widen: 1.5", "widen: 1.5, mfu: 40 %"), "unknown-key", 14),
     (("old: 1.2", "old: fast"), "wrong-type", 15),
     (("training/v1", "training/v2"), "wrong-schema", 1),
