@@ -24,7 +24,7 @@ are held against each other only when they have starts; of a job that may run in
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import NamedTuple
 
@@ -35,6 +35,7 @@ from planner.candidates.layouts import BATCH_TOLERANCE
 from planner.candidates.money import rental_microusd
 from planner.candidates.offers import Site, quota_matches
 from planner.candidates.program import tolerance_microusd
+from planner.candidates.ties import plain_training
 from planner.candidates.training_choice import busy_s
 from planner.candidates.training_question import TrainingQuestion
 from planner.candidates.training_table import Switch, TrainingTable
@@ -133,8 +134,18 @@ class _Search:
         return scenario.scheduled and scenario.periods > 1 and within <= MOST_PERIODS
 
     def found(self) -> Iterator[Switch]:
-        """Every switch that may pay, by offers, then by shapes."""
-        firsts, seconds = _by_offer(self.late, "spot"), _by_offer(self.table, "on_demand")
+        """Every switch that may pay, by offers, then by shapes; where a plainer plan is asked for, of each degree."""
+        listed: set[tuple[int, int]] = set()
+        degrees = [_involved(table) for table in (self.late, self.table)]
+        most = np.unique(np.concatenate(degrees)).tolist() if self.question.involved is not None else [math.inf]
+        for degree in most:
+            late, table = (np.flatnonzero(involved <= degree).tolist() for involved in degrees)
+            found = list(self._among(_by_offer(self.late, "spot", late), _by_offer(self.table, "on_demand", table)))
+            yield from (one for one in found if (one.first, one.second) not in listed)
+            listed |= {(one.first, one.second) for one in found}
+
+    def _among(self, firsts: Mapping[str, list[int]], seconds: Mapping[str, list[int]]) -> Iterator[Switch]:
+        """Switches from some rows on spot to some on demand."""
         by_place: dict[tuple[str, ...], list[list[int]]] = {}
         for rows in seconds.values():
             by_place.setdefault(_place(self.table.sites[rows[0]]), []).append(rows)
@@ -310,10 +321,16 @@ class _Search:
         return costs[0], costs[1]
 
 
-def _by_offer(table: TrainingTable, price_model: str) -> dict[str, list[int]]:
-    """Rows of each offer of a price model, the fastest of each number of shapes."""
+def _involved(table: TrainingTable) -> NDArray[np.int64]:
+    """How involved the layout of each row is."""
+    return plain_training(table.layout, np.array([site.domain for site in table.sites], dtype=np.int64))
+
+
+def _by_offer(table: TrainingTable, price_model: str, rows: Sequence[int]) -> dict[str, list[int]]:
+    """Of some rows those of each offer of a price model, the fastest of each number of shapes."""
     found: dict[str, dict[int, int]] = {}
-    for row, site in enumerate(table.sites):
+    for row in rows:
+        site = table.sites[row]
         if site.offer.price_model == price_model:
             mine, nodes = found.setdefault(site.offer.id, {}), int(table.nodes[row])
             if nodes not in mine or table.finish_s[row] < table.finish_s[mine[nodes]]:

@@ -361,7 +361,7 @@ def _parts(
     told = timed.told(level.at)
     there = np.isin(timed.kind[told], timed.kind[on_time])
     late = told[np.isfinite(timed.finish_s[told]) & ~there]
-    late = fastest(layout, union, timed.kind, timed.finish_s, late, timed.domain)
+    late = fastest(layout, union, timed.kind, timed.finish_s, late, timed.domain, every_degree=every)
     others = _of_machines(question, timed, level, late)
     return [
         replace(part, late=other) if part.group[0].spot and len(other.rows) else part

@@ -77,10 +77,10 @@ class TrainingQuestion:
 
     @property
     def switches(self) -> bool:
-        """Whether the job may begin on spot and end on demand: not in mixes or in further questions."""
+        """Whether the job may begin on spot and end on demand: not in mixes."""
         job, scenario = self.job, self.scenario
         sold = {"spot", "on_demand"} <= set(scenario.hardware.pricing)
-        return job.switch_within_job and sold and self.patience_s is None and self.involved is None
+        return job.switch_within_job and sold and self.patience_s is None
 
     @property
     def latest_s(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
 from functools import partial
@@ -272,11 +272,19 @@ class AllocationCheck:
 
     def _switches(self, job: TrainingJob, rows: list[TrainingAllocation]) -> Iterator[Finding]:
         """Rows of jobs that change machines, together."""
-        names = dict.fromkeys(row["switch"]["name"] for row in rows if "switch" in row)
-        check = SwitchCheck(
+        check = self.switch_check(job)
+        for pairs in self.switched(rows):
+            yield from check.findings(pairs)
+
+    def switch_check(self, job: TrainingJob) -> SwitchCheck:
+        """What works the switches of a job out again."""
+        return SwitchCheck(
             scenario=self.scenario, catalog=self.catalog, arch=self.arch, job=job, part_of=partial(self._part, job)
         )
-        for name in names:
+
+    def switched(self, rows: Sequence[TrainingAllocation]) -> Iterator[list[tuple[TrainingAllocation, OfferFacts]]]:
+        """Rows of each switch whose offers are known."""
+        for name in dict.fromkeys(row["switch"]["name"] for row in rows if "switch" in row):
             pairs = [
                 (row, facts)
                 for row in rows
@@ -284,7 +292,7 @@ class AllocationCheck:
                 if (facts := facts_of_row(row, self.scenario, self.catalog)) is not None
             ]
             if pairs:
-                yield from check.findings(pairs)
+                yield pairs
 
     def _part(self, job: TrainingJob, row: TrainingAllocation, facts: OfferFacts) -> SwitchedPart:
         """A row of a switch with the whole run on its machines."""

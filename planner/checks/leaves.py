@@ -46,6 +46,8 @@ _TRAINING_SIZES += " global_batch_sequences:int micro_batches:int"
 _ROW = "workloads.*.allocations.*"
 _OTHER_ROW = "others.decisions.plans.*.workloads.*.allocations.*"
 _CHEAPEST_ROW = "plain.workloads.*.allocations.*"
+_SWITCH_AS_IT_IS = "part:int parts:int switch_hours:float"
+_SWITCH = "name:str share:float share_at_confidence:float checkpoint_s:float restart_s:float"
 _LATENCY = "mean:float? p50:float? p90:float? p95:float? p99:float?"
 _ENERGY = _flat(Energy)
 _MONEY = "cost_microusd:int cost_usd:float"
@@ -102,8 +104,8 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     (f"{_ROW}.run", RECOMPUTED, "storage_bytes:float storage_usd:float?"),
     (f"{_ROW}.work", RECOMPUTED, "flop_per_token:float tokens:float flop_count:float flop_per_s_per_device:float"),
     (f"{_ROW}.mix", RECOMPUTED, "name:str groups:int share:float sequences:int batch_sequences:int"),
-    (f"{_ROW}.switch", HELD, "part:int parts:int switch_hours:float"),
-    (f"{_ROW}.switch", RECOMPUTED, "name:str share:float share_at_confidence:float checkpoint_s:float restart_s:float"),
+    (f"{_ROW}.switch", HELD, _SWITCH_AS_IT_IS),
+    (f"{_ROW}.switch", RECOMPUTED, _SWITCH),
     (f"{_ROW}.mix", RECOMPUTED, "group_step_s:float compute_s:float synchronisation_s:float traffic_microusd:int"),
     (f"{_ROW}.error_band", RECOMPUTED, "confidence:float tier:str family:str constants:str inherited_from:str tag:str"),
     (f"{_ROW}.error_band.time", RECOMPUTED, _BAND),
@@ -234,6 +236,8 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     (_CHEAPEST_ROW, RECOMPUTED, f"start_hours:float hours:float finish_hours:float {_MONEY}"),
     (f"{_CHEAPEST_ROW}.layout", HELD, _TRAINING_SIZES),
     (f"{_CHEAPEST_ROW}.shared.*", HELD, "node:int replicas:int"),
+    (f"{_CHEAPEST_ROW}.switch", HELD, _SWITCH_AS_IT_IS),
+    (f"{_CHEAPEST_ROW}.switch", RECOMPUTED, _SWITCH),
     ("others.decisions", HELD, "asked:int"),
     ("others.decisions", SOLVED, "ended:str plans.*.proven:bool"),
     ("others.decisions.plans.*", RECOMPUTED, f"{_MONEY} dearer_usd:float dearer:float devices:int"),
@@ -243,6 +247,8 @@ TABLE: tuple[tuple[str, str, str], ...] = (
     (_OTHER_ROW, RECOMPUTED, f"start_hours:float hours:float finish_hours:float {_MONEY}"),
     (f"{_OTHER_ROW}.layout", HELD, _TRAINING_SIZES),
     (f"{_OTHER_ROW}.shared.*", HELD, "node:int replicas:int"),
+    (f"{_OTHER_ROW}.switch", HELD, _SWITCH_AS_IT_IS),
+    (f"{_OTHER_ROW}.switch", RECOMPUTED, _SWITCH),
     ("others.near_optimal", HELD, "share:float cost_microusd:int devices.*.device:str"),
     ("others.near_optimal", RECOMPUTED, "most_microusd:int most_usd:float"),
     ("others.near_optimal.devices.*", SOLVED, "fewest:int? most:int? best:int"),

@@ -9,7 +9,7 @@ run on each machine. The equations are shared with the search, not the way they 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -334,6 +334,15 @@ class _Course(NamedTuple):
     hours: tuple[float, float]
     held: tuple[float, float]
 
+    def cells(self, number: int) -> dict[str, object]:
+        """What the row of a part tells of the switch."""
+        return {
+            "share": (self.share, 1.0 - self.share)[number],
+            "share_at_confidence": (self.surely, 1.0 - self.surely)[number],
+            "checkpoint_s": self.saved_s,
+            "restart_s": self.restart_s,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchCheck:
@@ -347,15 +356,51 @@ class SwitchCheck:
 
     def findings(self, rows: Sequence[tuple[TrainingAllocation, OfferFacts]]) -> Iterator[Finding]:
         """Everything wrong with what the rows say together."""
+        known = yield from self._known(rows)
+        if known is None:
+            return
+        first, second, course = known
+        whole = first.whole_s, second.whole_s
+        for number, part in enumerate((first, second)):
+            yield from self._row(part, number, course, whole, (first.margins.time_band, second.margins.time_band))
+
+    def in_short_findings(
+        self, reference: str, rows: Sequence[tuple[TrainingAllocation, OfferFacts]]
+    ) -> Iterator[Finding]:
+        """Everything wrong with rows of another plan: when each part runs, and for how much.
+
+        Parameters
+        ----------
+        reference
+            What a wrong figure is called.
+        rows
+            Both parts, told in short, with their offers.
+        """
+        known = yield from self._known(rows)
+        if known is None:
+            return
+        first, second, course = known
+        begin = self.job.start_s / 3600.0
+        for number, part in enumerate((first, second)):
+            hours, start = course.hours[number], (begin, begin + course.hours[0])[number]
+            cells = {"start_hours": start, "hours": hours, "finish_hours": start + hours}
+            cells["cost_microusd"] = training_cost(part.row, part.facts, part.per_job, hours)
+            yield from cell_findings(reference, self.job.name, part.row, cells)
+            yield from cell_findings(reference, self.job.name, part.row["switch"], course.cells(number))
+
+    def _known(
+        self, rows: Sequence[tuple[TrainingAllocation, OfferFacts]]
+    ) -> Generator[Finding, None, tuple[SwitchedPart, SwitchedPart, _Course] | None]:
+        """Both parts and their course, worked out again; None where the rows are no switch."""
         problems = list(self._shape(rows))
         yield from problems
         if problems:
-            return
+            return None
         first, second = (self.part_of(row, facts) for row, facts in sorted(rows, key=lambda one: _number(one[0])))
         course = self._course(first, second)
         if course is None:
             yield Finding("wrong-switch", f"{self.job.name}: nothing is left, or nothing done, at the switch")
-            return
+            return None
         yield from self._worth(first, second, course)
         until, held = course.hours[0], course.held[1]
         if (until + held) * 3600.0 > self.job.deadline_s * (1 + 1e-12):
@@ -363,16 +408,14 @@ class SwitchCheck:
             yield Finding(
                 "late", f"{self.job.name}: {late} is after the deadline of {self.job.deadline_s / 3600:.6g} h"
             )
-        whole = first.whole_s, second.whole_s
-        for number, part in enumerate((first, second)):
-            yield from self._row(part, number, course, whole, (first.margins.time_band, second.margins.time_band))
+        return first, second, course
 
     def _shape(self, rows: Sequence[tuple[TrainingAllocation, OfferFacts]]) -> Iterator[Finding]:
         """Two parts: spot, then on demand, of one shape in one place, for like batches."""
         name = self.job.name
         if not self.job.switch_within_job:
             yield Finding("not-allowed", f"{name}: switch_within_job is false, but it changes machines")
-        if any(row["runs"] for row, _ in rows):
+        if any(row.get("runs") for row, _ in rows):
             yield Finding("not-allowed", f"{name}: no job that pauses changes machines")
         ordered = sorted(rows, key=lambda one: _number(one[0]))
         if [_number(row) for row, _ in ordered] != [1, 2] or any(row["switch"]["parts"] != 2 for row, _ in rows):
@@ -434,7 +477,7 @@ class SwitchCheck:
     def _run_of(self, part: SwitchedPart) -> RunFigures:
         """Failures and checkpoints of the whole run on the machines of a part."""
         spot = self.scenario.hardware.spot if part.facts.offer.price_model == "spot" else None
-        devices, calibrated = part.per_job * part.facts.shape.devices, part.row["step_time_ratio"] is not None
+        devices, calibrated = part.per_job * part.facts.shape.devices, part.ratio is not None
         jobs = part.row["jobs"]
         return run_cells(
             self.job, self.arch, part.spec, part.facts.shape, part.busy_s, devices, jobs, spot, calibrated=calibrated
@@ -465,13 +508,7 @@ class SwitchCheck:
             "step_time_ratio": part.ratio,
         }
         yield from cell_findings("wrong-time", name, row, times)
-        cells = {
-            "share": share,
-            "share_at_confidence": (course.surely, 1.0 - course.surely)[number],
-            "checkpoint_s": course.saved_s,
-            "restart_s": course.restart_s,
-        }
-        yield from cell_findings("wrong-switch", name, row["switch"], cells)
+        yield from cell_findings("wrong-switch", name, row["switch"], course.cells(number))
         terms = {term: share * seconds for term, seconds in part.seconds.items()}
         term, more_s = (("checkpoints", course.saved_s), ("restarts", course.restart_s))[number]
         terms[term] += more_s

@@ -2,7 +2,7 @@
 
 The cheapest costs little less, on the same offers, with right sums. Of other decisions: how much of each device, what
 staying changes; their rows are worked out again as far as rows in short allow: where they stand, what they hold, and,
-of jobs that run whole on one offer without a calendar, how long and for how much. That nothing is plainer, that the
+of jobs without a calendar and without a mix, how long and for how much. That nothing is plainer, that the
 rates of the cheapest replicas are what they are, that no decision is better, and that a device cannot be had in smaller
 or larger numbers, takes another search: `plan verify --solve`. That no plan costs less is what the certificate shows.
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         WorkloadInShort,
     )
     from planner.plan.model.plan import PlanDocument, Workload
-    from planner.plan.model.rows import Place
+    from planner.plan.model.rows import Place, TrainingAllocation
 
 
 WRONG = "wrong-other-plan"
@@ -153,7 +153,10 @@ def in_short_findings(
                 yield Finding(WRONG, f"{asked.name}: the catalog has no offer {row['offer']!r}")
             continue
         yield from _row(asked, row, facts, check)
-    jobs = sum(row.get("jobs", 0) for row in rows)
+    if check is not None and isinstance(asked, TrainingJob) and not scenario.scheduled:
+        for pairs in check.switched(cast("list[TrainingAllocation]", rows)):
+            yield from check.switch_check(asked).in_short_findings(WRONG, pairs)
+    jobs = sum(Fraction(row.get("jobs", 0), row["switch"]["parts"] if "switch" in row else 1) for row in rows)
     if isinstance(asked, TrainingJob) and not asked.mix_within_job and jobs != asked.count:
         yield Finding(WRONG, f"{asked.name}: {jobs} jobs, {asked.count} asked for")
 
@@ -181,6 +184,8 @@ def _row(
         hours = training_way(check, asked, row["offer"], row["count"] // jobs, row["layout"], facts)
         if isinstance(hours, Finding):
             yield hours
+            return
+        if "switch" in row:  # worked out with its other part
             return
         begin = asked.start_s / 3600.0
         when: dict[str, object] = {"hours": hours, "start_hours": begin, "finish_hours": begin + hours}

@@ -33,6 +33,7 @@ from planner.candidates.prune import alone_units, prune
 from planner.candidates.rates import RatesQuestion
 from planner.candidates.search import Candidates, places_in_whole, select
 from planner.candidates.ties import TIE_RULE, tie_weights
+from planner.candidates.training_table import TrainingTable
 from planner.optimize.check import violations
 from planner.optimize.scope import Scope, scope_of
 from planner.optimize.solve import Solution
@@ -206,8 +207,10 @@ def _plainer_of(candidates: Candidates, solution: Solution) -> Plainer | None:
     involved: dict[str, int] = {}
     for task in _workloads(candidates.program):
         used = task.first + np.flatnonzero(solution.units[task.first : task.stop] > 0)
-        sites = candidates.tables[task.name].sites
-        mine = [sites[int(candidates.rows[column])] for column in used]
+        table, rows = candidates.tables[task.name], candidates.rows[used].tolist()
+        mine = [table.sites[row] for row in rows]
+        if isinstance(table, TrainingTable):  # of a job that changes over, both parts
+            mine += [site for row in rows if row in table.switches for site, _ in table.switches[row].rented(table)]
         sizes = _other_sizes(candidates, task.name, mine) if task.kind == "serving" else {}
         offers[task.name] = frozenset({site.offer.id for site in mine}.union(*sizes.values()))
         involved[task.name] = int(_involved(candidates, task)[used - task.first].max(initial=0))

@@ -6,7 +6,7 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from planner.plan.model.rows import Count, Microusd, OnNode, Usd
+from planner.plan.model.rows import Count, Microusd, OnNode, Switch, Usd
 
 
 class Limit(TypedDict):
@@ -267,6 +267,8 @@ class RowInShort(TypedDict):
     cost_microusd: Microusd
     cost_usd: Usd
     layout: dict[str, int | str]
+    switch: NotRequired[Switch]
+    "of a part of a job that begins on spot and ends on demand"
 
 
 class WorkloadInShort(TypedDict):
