@@ -20,7 +20,7 @@ from planner.analysis.tighten import on_exact_rates, solve_within_targets
 from planner.answers import Plan
 from planner.api.checking import case_problems
 from planner.api.listing import enumerate_candidates
-from planner.api.taking import ScenarioLike, catalog_of, checked_count, checked_limit, checked_share, scenario_of
+from planner.api.taking import catalog_of, checked_count, checked_limit, checked_share, document_of, scenario_of
 from planner.brief import brief
 from planner.candidates.patience import LATEST, endless
 from planner.candidates.plainer import Plainer
@@ -48,6 +48,7 @@ from planner.scenario.schema import Scenario
 if TYPE_CHECKING:
     from planner.analysis.others.other_plans import Previous, Staying
     from planner.analysis.why.model import BreakEvenRow, LayoutPrice, MarginalValue, WhyNot
+    from planner.api.taking import PlanLike, ScenarioLike
     from planner.candidates.cases import Case
     from planner.optimize.limited import Asker
     from planner.plan.model.others import Infeasible, NearOptimal, Others
@@ -183,7 +184,7 @@ class Session:
         self,
         *,
         simulate: bool = False,
-        previous: Previous | None = None,
+        previous: Previous | PlanLike | None = None,
         best: int = 0,
         within: float | None = None,
         ways_out: bool = True,
@@ -195,7 +196,7 @@ class Session:
         simulate
             Also run the chosen replicas of fleets in a simulation, with the same seed.
         previous
-            A plan to stay with where that costs little; None: none.
+            A plan to stay with where that costs nothing, or `Previous`: where that costs little; None: none.
         best
             Also list that many of the best different decisions; 0 = none.
         within
@@ -554,11 +555,11 @@ class Session:
         own: dict[str, Any] = {"allow_suspect": self.allow_suspect, "tie_tolerance": self.tie_tolerance}
         return enumerate_candidates(scenario, catalog, workers=self.workers, known=known, spent=spent, **own)
 
-    def _staying(self, previous: Previous | None) -> Staying | None:
+    def _staying(self, previous: Previous | PlanLike | None) -> Staying | None:
         """The way to solve that stays with a plan, when one is given."""
         if previous is None:
             return None
-        from planner.analysis.others.other_plans import Staying
+        from planner.analysis.others.other_plans import Previous, Staying
 
         if self.scenario.uncertainty or self.scenario.objective[0] != "cost":
             hint = "leave --previous out, or solve the scenario without uncertainty and with cost first"
@@ -568,6 +569,8 @@ class Session:
         if any(job.mix_within_job for job in self.scenario.training):
             hint = "leave --previous out, or mix_within_job"
             raise UsageError.of("not-together", "what a mix within a job changes is not counted yet", hint=hint)
+        if not isinstance(previous, Previous):
+            previous = Previous(document=document_of(previous))
         read_document(previous.document)
         return Staying(previous=previous, options=self.options)
 

@@ -8,7 +8,7 @@ from planner.answers import Plan, Rows
 from planner.api.checking import allows_suspect, scenario_in
 from planner.api.listing import enumerate_candidates
 from planner.api.sessions import Session
-from planner.api.taking import ScenarioLike, checked_limit
+from planner.api.taking import PlanLike, ScenarioLike, checked_limit
 from planner.candidates.program import SHARE
 from planner.catalog.model import Catalog
 from planner.deadline import Deadline
@@ -66,7 +66,7 @@ def solve(
     seed: int = 0,
     allow_suspect: bool = False,
     simulate: bool = False,
-    previous: Previous | None = None,
+    previous: Previous | PlanLike | None = None,
     best: int = 0,
     within: float | None = None,
     tie_tolerance: float = SHARE,
@@ -93,7 +93,7 @@ def solve(
     simulate
         Also run the chosen replicas of fleets in a simulation, with the same seed.
     previous
-        A plan to stay with where that costs little.
+        A plan to stay with where that costs nothing, or `Previous`: where that costs little.
     best, within
         Also list that many of the best different decisions; and, for each device, the fewest and the most of it
         in plans that cost at most this share more than the cheapest.

@@ -162,6 +162,18 @@ def test_what_is_no_longer_sold_is_given_back() -> None:
     assert {"workload": "one", "offer": "gone:offer", "before": 3, "after": 0} in facts["changes"]
 
 
+def test_a_plan_itself_is_one_to_stay_with() -> None:
+    """Given as a plan, it ended in an AttributeError."""
+    scenario, catalog, _, _ = listed(70)
+    plan = api.solve(scenario, catalog)
+    for before in (plan, plan.document):
+        stayed = api.solve(scenario, catalog, previous=before).document
+        assert stayed["others"]["previous"]["changed_nodes"] == 0
+        assert stayed["summary"]["cost_microusd"] == plan.document["summary"]["cost_microusd"]
+    with pytest.raises(TypeError, match="a plan, its document or the path of its file is wanted, not int"):
+        api.solve(scenario, catalog, previous=7)  # type: ignore[arg-type]
+
+
 def test_staying_wants_cost_first() -> None:
     scenario, catalog = random_world(70, objective=["time", "cost"])
     with pytest.raises(UsageError):
