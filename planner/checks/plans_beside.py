@@ -225,8 +225,9 @@ def _near_optimal(told: NearOptimal, document: PlanDocument, *, staying: bool) -
     most = int(cost * (1 + Fraction(repr(float(share)))))
     yield from cell_findings(WRONG, "near the best", told, {"most_microusd": most, "most_usd": most / 1e6})
     summary = document["summary"]
-    paid, bound = cast("int", summary["cost_microusd"]), summary["bound_microusd"] or 0
-    best = summary["objective"][0] == "cost" and not staying and document["status"] == "optimal"
+    first = summary["objective"][0] == "cost"  # else the bound is of plans that are as good in what comes first
+    paid, bound = cast("int", summary["cost_microusd"]), (summary["bound_microusd"] or 0) if first else 0
+    best = first and not staying and document["status"] == "optimal"
     if share < 0 or cost > paid + slack(paid) or cost < bound or (best and abs(cost - paid) > slack(paid)):
         yield Finding(WRONG, f"the least cost is {cost}, this plan costs {paid} and is proven to be at least {bound}")
     if names != sorted(set(names)):

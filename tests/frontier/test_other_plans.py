@@ -162,6 +162,16 @@ def test_what_is_no_longer_sold_is_given_back() -> None:
     assert {"workload": "one", "offer": "gone:offer", "before": 3, "after": 0} in facts["changes"]
 
 
+@pytest.mark.parametrize("objective", [["cost", "time"], ["time", "cost"], ["carbon", "cost"]])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_stands_beside_a_plan_verifies(seed: int, objective: list[str]) -> None:
+    """Where time came first, plans that cost less than the fastest were called below what is proven."""
+    scenario, catalog = random_world(seed, objective=objective)
+    plan = api.solve(scenario, catalog, best=2, within=0.05)
+    if plan.document["status"] == "optimal":
+        assert api.verify(plan, catalog) == []
+
+
 def test_a_plan_itself_is_one_to_stay_with() -> None:
     """Given as a plan, it ended in an AttributeError."""
     scenario, catalog, _, _ = listed(70)
