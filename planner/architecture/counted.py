@@ -1,6 +1,7 @@
 """Parameters of decoders whose layers no equation here is of: they are counted, and not planned.
 
-Layers that share weights or caches (Zamba, Gemma 3n, the small ones of Gemma 4) and states of other kinds (RWKV).
+Layers that share weights or caches (Zamba, Gemma 3n, the small ones of Gemma 4), that attend to a compressed past
+(DeepSeek V4) and states of other kinds (RWKV).
 Sources: the model classes of transformers 5.24.0 (`models/*/modeling_*.py`), and for RWKV-5 to 7 the code beside their
 checkpoints. Published counts of checkpoints, or the classes on no device, confirm each: see
 tests/architecture/test_counted.py. Gemma's checkpoints hold keys and values of layers that use those of others.
@@ -17,6 +18,9 @@ from planner.equations import kinds_of_attention as lin
 from planner.equations import parameters as par
 
 _OTHER_STATE, _SHARED = "its layers keep a state of another kind", "its layers share weights or caches"
+_COMPRESSED = "its layers attend to a compressed past"
+_SLIDES, _SPARSE, _HEAVY = "sliding_attention", "compressed_sparse_attention", "heavily_compressed_attention"
+_BY_RATIO = {0: _SLIDES, 4: _SPARSE, 128: _HEAVY}  # as the first files of DeepSeek V4 tell them
 _OF_A_LAYER = 256  # values that a layer of Gemma is given of a word, where the file does not say
 
 
@@ -258,8 +262,60 @@ def _rwkv7(config: Config) -> dict[str, int]:
     }
 
 
+def _kinds_of_past(config: Config, layers: int) -> list[str]:
+    """How each layer of DeepSeek V4 sees the past: told by words or ratios, else as its class has it."""
+    ratios = config.data.get("compress_ratios")
+    if isinstance(ratios, list) and not config.has("layer_types"):  # some list the layers that guess ahead, too
+        kinds = [_BY_RATIO.get(each, "") if isinstance(each, int) else "" for each in ratios[:layers]]
+        if len(kinds) < layers or "" in kinds:
+            config.fail("unknown-layer-kind", f"'compress_ratios' must be 0, 4 or 128 for each of {layers} layers",
+                        "compress_ratios")  # fmt: skip
+        return kinds
+    told = config.kinds("layer_types", layers, (_SLIDES, _SPARSE, _HEAVY))
+    return list(told) if told else [_SPARSE if at > 2 and at % 2 else _HEAVY for at in range(layers)]
+
+
+def _deepseek4(config: Config) -> dict[str, int]:
+    """DeepSeek V4: keys that are values, of one head, gated sums of them over many tokens, and several streams."""
+    width = config.count("hidden_size", most="width")
+    layers = config.count("num_hidden_layers", most="layers")
+    heads = config.count("num_attention_heads", most="heads")
+    size = config.count("head_dim", most="width", default=512)
+    rank = config.count("q_lora_rank", most="width", default=1024)
+    groups = config.count("o_groups", most="heads", default=8)
+    out = groups * config.count("o_lora_rank", most="width", default=1024)
+    streams = config.count("hc_mult", most="heads", default=4)
+    choosers, narrow = (config.count("index_n_heads", most="heads", default=64),
+                        config.count("index_head_dim", most="width", default=128))  # fmt: skip
+    inner = config.count("moe_intermediate_size", most="width")
+    experts = config.count("n_routed_experts", most="experts")
+    shared = config.count("n_shared_experts", most="experts", default=1, least=0)
+    if heads * size % groups:
+        config.conflict("heads-not-divisible", f"{heads} heads are not divided into {groups} groups", "o_groups")
+    attention = _plain(width + heads * size, rank) + _gain(rank) + _plain(width, size) + _gain(size) + heads
+    attention += _plain(heads * size // groups + width, out)
+    index = _plain(4 + 2 * width, 2 * narrow) + _gain(narrow) + _plain(rank, choosers * narrow)
+    past = {
+        _SLIDES: 0,
+        _SPARSE: _plain(4 + 2 * width, 2 * size) + _gain(size) + index + _plain(width, choosers),
+        _HEAVY: _plain(128 + 2 * width, size) + _gain(size),
+    }
+    mixing = (2 + streams) * streams
+    around = 2 * (_gain(width) + _plain(mixing, streams * width) + mixing + 3)
+    expert, table = int(par.expert_parameters(width, inner, 1, True)), _plain(
+        config.count("vocab_size", most="width"), width)  # fmt: skip
+    return {
+        "token table": table,
+        "attention": layers * (attention + around) + sum(past.get(kind, 0) for kind in _kinds_of_past(config, layers)),
+        "experts": layers * ((experts + shared) * expert + int(par.router_parameters(width, experts, 0))),
+        "streams": _plain(streams, streams * width) + streams + 1 + _gain(width),
+        "output head": _out(config, table, False),
+    }
+
+
 _COUNTED: Mapping[str, tuple[Callable[[Config], dict[str, int]], str]] = MappingProxyType(
     {
+        "deepseek_v4": (_deepseek4, _COMPRESSED),
         "gemma3n": (_gemma3n, _SHARED),
         "gemma3n_text": (_gemma3n, _SHARED),
         "gemma4_text": (_gemma4, _SHARED),

@@ -141,10 +141,10 @@ def _config(source: Source, asked: Asked) -> Reading:
         for of in _seen_and_heard(beside):
             parts[of] = _seen_and_heard(beside)[of]
         _show_parts(reading, parts)
-        reading.note(
-            f"No fleet of it can be planned, as no equation of serving here is of such layers ({why}); a job takes "
-            f"model: {{parameters: {sum(parts.values()) / 1e6:.0f}M}}."
-        )
+        parameters = f"; a job takes model: {{parameters: {sum(parts.values()) / 1e6:.0f}M}}"
+        reading.note(f"No fleet of it can be planned, as no equation of serving here is of such layers ({why})"
+                     f"{'' if 'experts' in parts else parameters}.")  # fmt: skip
+        _tell_ahead(reading, config)
         return reading
     arch = build(config, name=_name(source, document, asked), source=source.name)
     beside = vision_parts(config)
@@ -168,6 +168,14 @@ def _config(source: Source, asked: Asked) -> Reading:
         reading.note("Its code comes with its weights: whether an engine runs it is not told here, so try it first.")
     if without_head(config):
         reading.note("Its class has no output head of words, and none is counted: it embeds or rates texts.")
+    _tell_ahead(reading, config)
+    reading.show("hidden size", arch.hidden_size)
+    reading.show("longest context", arch.max_positions or None, "tokens")
+    _piece(reading, document, arch, beside, text)
+    return reading
+
+
+def _tell_ahead(reading: Reading, config: Config) -> None:
     ahead = next((key for key in _AHEAD if config.has(key)), None)
     if ahead and (layers := config.count(ahead, most="layers", default=0, least=0)):
         reading.note(f"Layers that guess tokens ahead ({ahead}: {layers}) are not counted: where the checkpoint holds "
@@ -175,10 +183,6 @@ def _config(source: Source, asked: Asked) -> Reading:
     elif config.model_type in _UNTOLD_AHEAD:
         reading.note("Layers that guess tokens ahead are not counted: the file does not tell of them, but the "
                      "checkpoint holds them, and its files are larger by about 2 %.")  # fmt: skip
-    reading.show("hidden size", arch.hidden_size)
-    reading.show("longest context", arch.max_positions or None, "tokens")
-    _piece(reading, document, arch, beside, text)
-    return reading
 
 
 def _demand_counted(source: Source, text: str) -> None:

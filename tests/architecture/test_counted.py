@@ -57,10 +57,16 @@ SEVEN = {"model_type": "rwkv7", "hidden_size": 2560, "num_hidden_layers": 32, "v
          "intermediate_size": 10240, "decay_low_rank_dim": 96, "gate_low_rank_dim": 320, "a_low_rank_dim": 96,
          "v_low_rank_dim": 64}  # fmt: skip
 
+V4 = {"model_type": "deepseek_v4", "hidden_size": 4096, "num_hidden_layers": 43, "num_attention_heads": 64,
+      "head_dim": 512, "q_lora_rank": 1024, "o_groups": 8, "o_lora_rank": 1024, "hc_mult": 4, "index_n_heads": 64,
+      "index_head_dim": 128, "moe_intermediate_size": 2048, "n_routed_experts": 256, "n_shared_experts": 1,
+      "num_experts_per_tok": 6, "vocab_size": 129280, "num_nextn_predict_layers": 1}  # fmt: skip
+
 
 @pytest.mark.parametrize(
     ("data", "counted"),
     [
+        pytest.param(V4, 284_325_869_015, id="deepseek-v4-flash"),
         pytest.param({"model_type": "gemma3n", "text_config": THIRD, "vision_config": EYE_3N, "audio_config": EAR_3N},
                      7_849_978_192, id="gemma-3n-e4b"),
         pytest.param({"model_type": "gemma4", "text_config": E4B, **BESIDE_4}, 7_996_156_448, id="gemma-4-e4b"),
@@ -101,12 +107,29 @@ def test_what_is_counted_and_not_planned_says_why(tmp_path: Path) -> None:
         ({**ZAMBA2_7B, "add_bias_linear": True}, "biases of all projections"),
         ({**ZAMBA2_7B, "layers_block_type": ["mamba"]}, "list of 81 words"),
         ({**E4B, "enable_moe_block": True}, "experts or keys for values"),
+        ({**V4, "compress_ratios": [4] * 42}, "for each of 43 layers"),
+        ({**V4, "o_groups": 5}, "not divided into 5 groups"),
         ({**WORLD, "model_type": "rwkv", "architecture_version": "rwkv7"}, "another version of RWKV"),
     ],
 )
 def test_what_of_them_is_not_counted_is_refused(data: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         counted_parts(config_of(data))
+
+
+def test_the_past_of_deepseek_v4_is_told_by_ratios_or_words(tmp_path: Path) -> None:
+    ratios = [128, 128, *[128, 4] * 20, 128]
+    by_ratio = counted_parts(config_of({**V4, "compress_ratios": [*ratios, 0]}))  # one more, of the layer ahead
+    assert by_ratio == counted_parts(config_of(V4))
+    names = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
+    assert by_ratio == counted_parts(config_of({**V4, "layer_types": [names[each] for each in ratios]}))
+    plain = counted_parts(config_of({**V4, "compress_ratios": [0, 0, *ratios[2:]]}))
+    assert by_ratio["attention"] - plain["attention"] == 2 * (128 * 512 + 2 * 4096 * 512 + 512)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(V4))
+    notes = read(Source(path)).notes
+    assert any("num_nextn_predict_layers: 1" in note for note in notes)
+    assert not any("a job takes" in note for note in notes)  # it would be taken for a dense one
 
 
 def test_layers_of_zamba_with_attention_may_be_listed_by_kind() -> None:
