@@ -14,6 +14,7 @@ from planner.architecture.encoders import equal_layers, matrix, norm, size_of_he
 from planner.architecture.sound import is_heard, sound_parts
 from planner.equations import parameters as par
 
+OF_PICTURES = "experts for pictures"  # which no word visits
 _CHANNELS = 3  # of a picture
 _VISION_KEYS = ("vision_config", "siglip_config", "audio_config")
 _IN_CODE = ("logics", "molmo")  # their code has what the file leaves out
@@ -380,6 +381,35 @@ def _cohere2_vision(config: Config, text_width: int) -> dict[str, int]:
     return _siglip(config) | {"projector": matrix(merged, inner) + matrix(inner // 2, text_width)}
 
 
+def _ernie_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Ernie 4.5 VL: an encoder, two merges (a square, then two pictures), and experts that only pictures visit."""
+    width = config.count("hidden_size", most="width", default=1280)
+    heads = config.count("num_heads", most="heads", default=16)
+    patch = config.count("patch_size", most="width", default=14)
+    inner = config.count("intermediate_size", most="width", default=4 * width)
+    count = config.count("depth", most="layers", default=32)
+    merged = width * config.count("spatial_merge_size", most="width", default=2) ** 2
+    merges = sum(matrix(times * merged, merged) + matrix(merged, merged) + norm(merged) for times in (1, 2))
+    inside = config.outer.get("text_config")
+    text = Config(inside if isinstance(inside, Mapping) else config.outer, config.file, config.text)
+    text.problems = config.problems
+    text.data = {key: value[1] if key.startswith("moe_") and isinstance(value, list) and len(value) == 2 else value
+                 for key, value in text.data.items()}  # fmt: skip
+    experts = text.count("moe_num_experts", most="experts", default=64)
+    wide = text.count("moe_intermediate_size", most="width")
+    layers = text.count("num_hidden_layers", most="layers")
+    kinds = text.kinds("mlp_layer_types", layers, ("dense", "sparse"))
+    routed = kinds.count("sparse") if kinds else layers - text.count("moe_layer_start_index", most="layers", default=1)
+    of_a_layer = par.expert_parameters(text_width, wide, experts, True) + par.router_parameters(text_width, experts, 1)
+    return {
+        "patches": matrix(_CHANNELS * patch**2, width, bias=False),
+        "picture encoder": equal_layers(count, width, heads, size_of_heads(config, width, heads, "num_heads"), inner)
+        + norm(width),
+        "projector": merges + matrix(merged, text_width) + norm(text_width, bias=False),
+        OF_PICTURES: routed * int(of_a_layer),
+    }
+
+
 def _lfm2_vision(config: Config, text_width: int) -> dict[str, int]:
     """LFM2-VL: SigLIP 2 in the plane, of which a square of patches is normed, and projected by two matrices."""
     keys = ("downsample_factor", "projector_hidden_size", "projector_bias", "projector_use_layernorm")
@@ -458,6 +488,8 @@ def _seen(config: Config, layers: str, inner: str, width: int, heads: int, *, no
 _VISION: Mapping[str, Callable[[Config, int], dict[str, int]]] = MappingProxyType(
     {
         "cohere2_vision": _cohere2_vision,
+        "ernie4_5_moe_vl": _ernie_vision,
+        "ernie4_5_vl_moe": _ernie_vision,
         "gemma3": _gemma3_vision,
         "gemma3n": _gemma3n_vision,
         "gemma4": _gemma4_vision,

@@ -18,7 +18,7 @@ from planner.architecture.encoders import is_encoder, whole_parts
 from planner.architecture.from_config import HIDDEN_KEYS, LAYER_KEYS, build, without_head
 from planner.architecture.load import format_of, settings_of
 from planner.architecture.model import Architecture
-from planner.architecture.vision import vision_parts
+from planner.architecture.vision import OF_PICTURES, vision_parts
 from planner.estimate.serving import weight_bytes_of_model
 from planner.reading.jsonlines import head_document, head_keys, loads
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, Piece, Reading, fit
@@ -154,7 +154,8 @@ def _config(source: Source, asked: Asked) -> Reading:
         for of in _seen_and_heard(beside):
             reading.show(f"parameters of the {of}", _seen_and_heard(beside)[of])
     if arch.active_parameters != arch.parameters:
-        reading.show("active parameters", arch.active_parameters + sum(beside.values()))
+        idle = beside.get(OF_PICTURES, 0)
+        reading.show("active parameters", arch.active_parameters + sum(beside.values()) - idle)
     reading.show("layers", arch.layer_count)
     told = 0 if config.has("cross_attention_layers") else config.count(*LAYER_KEYS, most="layers", default=0)
     if told not in (0, arch.layer_count):

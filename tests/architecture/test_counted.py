@@ -193,6 +193,27 @@ def test_further_models_that_see(data: dict[str, Any], counted: int, within: int
     assert abs(counts(data) - counted) <= within
 
 
+ERNIE = {**inside("ernie4_5_moe_vl", 2560, 12288, 20, 4, 28, 103424), "moe_intermediate_size": [1536, 512],
+         "moe_num_experts": [64, 64], "moe_num_shared_experts": 2, "moe_k": 6, "moe_layer_start_index": [1, 1],
+         "moe_layer_end_index": [29, 28], "vision_config": {"depth": 32, "embed_dim": 1280, "hidden_size": 1280,
+                                                            "num_heads": 16, "mlp_ratio": 4, "patch_size": 14,
+                                                            "spatial_merge_size": 2}}  # fmt: skip
+
+
+def test_experts_for_pictures_are_counted_beside_those_for_words(tmp_path: Path) -> None:
+    assert counts(ERNIE) == 29_399_294_336  # of the class of transformers 5.24.0
+    text = {key: value for key, value in ERNIE.items() if key != "vision_config"}
+    told = {"moe_num_experts": 64, "mlp_layer_types": ["dense", *["sparse"] * 27], "model_type": "ernie4_5_vl_moe_text"}
+    later = {"model_type": "ernie4_5_vl_moe", "text_config": {**text, **told}, "vision_config": ERNIE["vision_config"]}
+    assert counts(later) == counts(ERNIE)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(ERNIE))
+    shown = {figure.label: figure.value for figure in read(Source(path)).look}
+    words = built(ERNIE)  # a word visits none of the experts for pictures
+    idle = 27 * (64 * 3 * 2560 * 512 + 64 * 2560 + 64)
+    assert shown["active parameters"] == words.active_parameters + 29_399_294_336 - words.parameters - idle
+
+
 def counts(data: dict[str, Any]) -> int:
     beside = sum(vision_parts(config_of(data)).values())
     return built(data).parameters + beside
