@@ -126,11 +126,48 @@ def _gemma(config: Config, outer: Mapping[str, object], text_width: int) -> dict
     return {"sound encoder": into + count * layer, "sound projector": tie}
 
 
+def _granite(config: Config, outer: Mapping[str, object], text_width: int) -> dict[str, int]:
+    """Granite Speech: conformers with a way out in letters between, and a Q-Former that asks for a few words a window.
+
+    Its adapters of the text stand in a file of their own, and are not counted.
+    """
+    width = config.count("hidden_dim", most="width", default=1024)
+    across = config.count("num_heads", most="heads", default=8) * config.count("dim_head", most="width", default=128)
+    letters = config.count("output_dim", most="width", default=42)
+    inner = width * config.count("feedforward_mult", most="width", default=4)
+    wide = width * config.count("conv_expansion_factor", most="width", default=2)
+    feed = norm(width) + matrix(width, inner) + matrix(inner, width)
+    attention = norm(width) + matrix(width, 3 * across, bias=False) + matrix(across, width)
+    attention += matrix(2 * config.count("max_pos_emb", most="tokens", default=512) + 1,
+                        config.count("dim_head", most="width", default=128), bias=False)  # fmt: skip
+    kernel = config.count("conv_kernel_size", most="tokens", default=15)
+    around = norm(width) + matrix(width, 2 * wide) + kernel * wide + norm(wide) + matrix(wide, width)
+    count = config.count("num_layers", most="layers", default=10)
+    encodes = matrix(config.count("input_dim", most="width", default=160), width) + matrix(width, letters)
+    encodes += matrix(letters, width) + count * (2 * feed + attention + around + norm(width))
+    asks = outer.get("projector_config")
+    top = Config(outer, config.file, config.text)
+    former = Config(asks if isinstance(asks, Mapping) else {}, config.file, config.text)
+    top.problems = former.problems = config.problems
+    own = former.count("hidden_size", most="width", default=768)
+    heard = former.count("encoder_hidden_size", most="width", default=1408)
+    between = former.count("intermediate_size", most="width", default=3072)
+    every = former.count("cross_attention_frequency", most="layers", default=2)
+    layers = former.count("num_hidden_layers", most="layers", default=12)
+    window = top.count("window_size", most="tokens", default=15)
+    words = max(window // top.count("downsample_rate", most="tokens", default=5), 1)
+    looks = 2 * matrix(own, own) + 2 * matrix(heard, own) + norm(own)
+    layer = 4 * matrix(own, own) + norm(own) + matrix(own, between) + matrix(between, own) + norm(own)
+    former_count = matrix(words, own, bias=False) + norm(own) + layers * layer + -(-layers // every) * looks
+    return {"sound encoder": encodes, "sound projector": former_count + matrix(own, text_width)}
+
+
 _SOUND: Mapping[str, Callable[[Config, Mapping[str, object], int], dict[str, int]]] = MappingProxyType(
     {
         "audioflamingo3": _flamingo,
         "gemma3n": _gemma,
         "gemma4": _gemma,
+        "granite_speech": _granite,
         "qwen2_5_omni_thinker": _omni,
         "qwen2_audio": _qwen2_audio,
         "qwen3_omni_moe_thinker": _omni_3,

@@ -17,7 +17,8 @@ from planner.equations import parameters as par
 OF_PICTURES = "experts for pictures"  # which no word visits
 _CHANNELS = 3  # of a picture
 _VISION_KEYS = ("vision_config", "siglip_config", "audio_config")
-_IN_CODE = ("logics", "molmo")  # their code has what the file leaves out
+_HEARD_AS = {"granite_speech": "encoder_config"}  # where the encoder of sound is no audio_config
+_IN_CODE = ("logics", "molmo", "phi4mm")  # their code has what the file leaves out
 _IN_PARTS = ("t5gemma",)  # told by their encoder and decoder, which are counted as a whole
 _LOGICS_TOWERS = "convnext-1024,siglip2-384"
 _TOWER_KEYS = ("mm_vision_tower", "vision_tower", "image_token_id", "embd_layer", "img_processor")
@@ -38,6 +39,8 @@ def vision_parts(outer: Config) -> dict[str, int]:
     found = [key for key in _VISION_KEYS if isinstance(data.get(key), Mapping) and family not in _IN_CODE]
     apart = next((key for key, part in data.items() if isinstance(part, Mapping) and _OWN_SIZES & part.keys()
                   and key not in (*TEXT_CONFIGS, *_VISION_KEYS)), "")  # fmt: skip
+    if family in _HEARD_AS and isinstance(data.get(_HEARD_AS[family]), Mapping):
+        found, apart = [_HEARD_AS[family]], ""
     if apart and family not in _IN_PARTS:
         outer.fail("unknown-architecture", f"its part '{apart}' is not counted", apart, _TEXT_ALONE)
         outer.check()
@@ -55,8 +58,9 @@ def vision_parts(outer: Config) -> dict[str, int]:
 
 def _parts_of(outer: Config, family: str, key: str) -> dict[str, int]:
     """What one part of the config tells of, or of what has none the code."""
-    heard = key == "audio_config"
-    if not (is_heard(family) if heard else family in _VISION):
+    heard = key in ("audio_config", *_HEARD_AS.values())
+    counted = is_heard(family) and key == _HEARD_AS.get(family, "audio_config") if heard else family in _VISION
+    if not counted:
         known = ", ".join(sorted(_VISION))
         message = f"the encoder of {'sound' if heard else 'pictures'} of '{family[:60]}' is not counted"
         outer.fail("unknown-architecture", message, key, f"{_TEXT_ALONE}; counted: those of {known}")
@@ -271,6 +275,28 @@ def _qwen2_vision(config: Config, text_width: int) -> dict[str, int]:
         "patches": matrix(_CHANNELS * frames * patch**2, width, bias=False),
         "picture encoder": equal_layers(count, width, heads, size_of_heads(config, width, heads, "num_heads"), inner),
         "projector": matrix(merged, merged) + matrix(merged, text_width) + norm(width),
+    }
+
+
+def _phi4_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Phi-4 Multimodal: its code fixes SigLIP of 448 pixels and a conformer; two adapters of the text stand beside.
+
+    Both encoders as the class of transformers 5.24.0 has them; with the text they are the published count.
+    """
+    adapts = [isinstance(config.data.get(f"{kind}_lora"), Mapping) for kind in ("vision", "speech")]
+    if text_width != 3072 or not all(adapts):
+        config.fail("unknown-architecture", "its encoder of pictures has no shape in this file", "", _TEXT_ALONE)
+        config.check()
+    heads, pairs = (config.count(key, most="heads") for key in ("num_attention_heads", "num_key_value_heads"))
+    size = size_of_heads(config, text_width, heads, "num_attention_heads")
+    inner, layers = (config.count(key, most="width") for key in ("intermediate_size", "num_hidden_layers"))
+    sides = 4 * text_width + (2 * pairs + heads) * size + heads * size + 3 * inner  # of what a layer multiplies by
+    ranks = {kind: config.part(f"{kind}_lora").count("r", most="width") for kind in ("vision", "speech")}
+    return {
+        "picture encoder": 441_550_016,
+        "adapters for pictures": layers * ranks["vision"] * sides,
+        "sound encoder": 466_432_256,
+        "sound adapters": layers * ranks["speech"] * sides,
     }
 
 
@@ -512,6 +538,7 @@ _VISION: Mapping[str, Callable[[Config, int], dict[str, int]]] = MappingProxyTyp
         "mllama": _mllama_vision,
         "molmo": _molmo_vision,
         "paligemma": _paligemma_vision,
+        "phi4mm": _phi4_vision,
         "qwen2_5_omni_thinker": _qwen25_vision,
         "qwen2_5_vl": _qwen25_vision,
         "qwen2_vl": _qwen2_vision,
