@@ -190,7 +190,9 @@ def _zamba2(config: Config) -> dict[str, int]:
     inner = config.count("intermediate_size", most="width", default=4 * width)
     heads = config.count("n_mamba_heads", most="heads", default=8)
     wide = width * config.count("mamba_expand", most="width", default=2)
-    size = config.count("mamba_headdim", most="width", default=max(wide // heads, 1))
+    if wide % heads:
+        config.conflict("heads-not-divisible", f"width {wide} is not a multiple of {heads} heads", "n_mamba_heads")
+    size = max(wide // heads, 1)  # whatever mamba_headdim says: the class has its channels by mamba_expand
     if config.flag("add_bias_linear", False):
         config.fail("unknown-architecture", "biases of all projections are not counted", "add_bias_linear")
     layer = lin.state_space_parameters(

@@ -106,6 +106,7 @@ def test_what_is_counted_and_not_planned_says_why(tmp_path: Path) -> None:
         ({**THIRD, "intermediate_size": [16384]}, "must be one width, or 35"),
         ({**ZAMBA2_7B, "add_bias_linear": True}, "biases of all projections"),
         ({**ZAMBA2_7B, "layers_block_type": ["mamba"]}, "list of 81 words"),
+        ({**ZAMBA2_7B, "n_mamba_heads": 111}, "not a multiple of 111 heads"),
         ({**E4B, "enable_moe_block": True}, "experts or keys for values"),
         ({**V4, "compress_ratios": [4] * 42}, "for each of 43 layers"),
         ({**V4, "o_groups": 5}, "not divided into 5 groups"),
