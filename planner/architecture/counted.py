@@ -77,7 +77,7 @@ def _widths(config: Config, layers: int, default: int) -> list[int]:
 
 def _of_each_layer(config: Config, width: int, layers: int, vocab: int) -> tuple[int, int]:
     """What Gemma gives each layer of a word by itself: of the whole model, and of each layer."""
-    size = _least_zero(config, "hidden_size_per_layer_input", _OF_A_LAYER)
+    size = config.count("hidden_size_per_layer_input", most="width", default=_OF_A_LAYER, least=0)
     if not size:
         return 0, 0
     words = config.count("vocab_size_per_layer_input", most="width", default=vocab)

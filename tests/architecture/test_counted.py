@@ -108,6 +108,7 @@ def test_what_is_counted_and_not_planned_says_why(tmp_path: Path) -> None:
         ({**ZAMBA2_7B, "layers_block_type": ["mamba"]}, "list of 81 words"),
         ({**ZAMBA2_7B, "n_mamba_heads": 111}, "not a multiple of 111 heads"),
         ({**E4B, "enable_moe_block": True}, "experts or keys for values"),
+        ({**E4B, "hidden_size_per_layer_input": "many"}, "must be a whole number"),
         ({**V4, "compress_ratios": [4] * 42}, "for each of 43 layers"),
         ({**V4, "o_groups": 5}, "not divided into 5 groups"),
         ({**WORLD, "model_type": "rwkv", "architecture_version": "rwkv7"}, "another version of RWKV"),
