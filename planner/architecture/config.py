@@ -16,8 +16,15 @@ CONFIG_LIMIT_BYTES = 4 * 2**20  # real ones are 1-10 kB, with long quantisation 
 MOST = {"layers": 10_000, "heads": 100_000, "experts": 100_000, "width": 10_000_000, "tokens": 10**9}
 
 # classes of checkpoints whose first configs bear the model_type of a kin that is built otherwise
-_MADE_BY = {"MiniMaxM2ForCausalLM": "minimax_m2"}
+_MADE_BY = {
+    "Grok1ForCausalLM": "grok-1",
+    "HunYuanDenseV1ForCausalLM": "hunyuan_v1_dense",
+    "HunYuanMoEV1ForCausalLM": "hunyuan_v1_moe",
+    "MiniMaxM2ForCausalLM": "minimax_m2",
+}
 THINKER = "thinker_config"  # of the part of an Omni model that writes
+_EMBEDDERS = ("colpali", "colqwen2")  # make embeddings of a model by a matrix of a ten-thousandth of it
+_EMBEDS = "vlm_config"  # that model
 TEXT_CONFIGS = ("text_config", "language_config", "llm_config")
 
 
@@ -104,6 +111,8 @@ class Config:
                 if isinstance(part, dict) and key.endswith("_config") and key != THINKER
             )
             data = data[THINKER]
+        elif data.get("model_type") in _EMBEDDERS and isinstance(data.get(_EMBEDS), dict):
+            data = {**data[_EMBEDS], "architectures": data.get("architectures")}
         self.outer = data
         self.data = data
         for key in TEXT_CONFIGS:

@@ -275,6 +275,30 @@ def _t5(config: Config) -> dict[str, int]:
     }
 
 
+def _t5gemma(config: Config) -> dict[str, int]:
+    """T5Gemma: two Gemma 2, each with a table of words; the decoder looks at the encoder between two norms more."""
+    sides: dict[str, int] = {}
+    tables: dict[str, int] = {}
+    seen = 0  # width of what the decoder looks at
+    for side in ("encoder", "decoder"):
+        part = config.part(side)
+        width = part.count("hidden_size", most="width", default=2304)
+        heads = part.count("num_attention_heads", most="heads", default=8)
+        pairs = part.count("num_key_value_heads", most="heads", default=4)
+        size = part.count("head_dim", most="width", default=256)
+        count = part.count("num_hidden_layers", most="layers", default=26)
+        inner = part.count("intermediate_size", most="width", default=9216)
+        attention = int(par.attention_parameters(width, heads, pairs, size))
+        layer = attention + int(par.mlp_parameters(width, inner, True)) + 4 * norm(width, bias=False)
+        if side == "decoder":  # keys and values of what the encoder gives
+            layer += attention + 2 * pairs * size * (seen - width) + 2 * norm(width, bias=False)
+        seen = width
+        sides[f"{side} layers"] = count * layer + norm(width, bias=False)
+        tables[side] = matrix(part.count("vocab_size", most="width", default=256_000), width, bias=False)
+    head = 0 if config.flag("tie_word_embeddings", True) else tables["decoder"]
+    return {"token tables": sum(tables.values()), **sides, "output head": head}
+
+
 def _whisper(config: Config) -> dict[str, int]:
     """Whisper: two convolutions of width 3 before the encoder; keys have no bias."""
     width = config.count("d_model", most="width")
@@ -313,6 +337,7 @@ _WHOLE: Mapping[str, Callable[[Config], dict[str, int]]] = MappingProxyType(
         "nomic_bert": _nomic,
         "roberta": _bert,
         "t5": _t5,
+        "t5gemma": _t5gemma,
         "whisper": _whisper,
         "xlm-roberta": _bert,
     }

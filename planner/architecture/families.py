@@ -97,8 +97,8 @@ def gemma4_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
     for key in ("hidden_size_per_layer_input", "num_kv_shared_layers"):
         if config.count(key, most="width", default=256 if key.startswith("hidden") else 0, least=0):
             what = "embeddings of each layer" if key.startswith("hidden") else "keys and values of other layers"
-            config.fail("unknown-architecture", f"'{key}' is above 0: {what} are not counted", key,
-                        "a job takes model: {parameters: 8B}")  # fmt: skip
+            config.fail("unknown-architecture", f"'{key}' is above 0: {what} are counted by plan read, and not planned",
+                        key, "a job takes model: {parameters: 8B}")  # fmt: skip
     width = config.count("intermediate_size", most="width")
     if not config.flag("enable_moe_block", False):
         return (Feed(width=width),) * layers

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from planner.architecture.config import Config
+from planner.architecture.counted import why_counted
 from planner.architecture.encoders import is_encoder
 from planner.architecture.families import FAMILIES, Family, Feed
 from planner.architecture.further_families import FURTHER, LATER
@@ -114,9 +115,11 @@ def build(config: Config, *, name: str, source: str) -> Architecture:
 def without_head(config: Config) -> bool:
     """Whether the class of the checkpoint has no output head of words: it embeds, or rates."""
     made = config.outer.get("architectures")
-    name = str(made[0]) if isinstance(made, list) and made and not config.inside else ""
+    name = str(made[0]) if isinstance(made, list) and made else ""
+    if config.inside and not name.endswith("ForRetrieval"):  # ColPali and its kin
+        return False
     base = name.endswith("Model") and not name.endswith("LMHeadModel")
-    return base or name.endswith(("ForSequenceClassification", "ForTokenClassification"))
+    return base or name.endswith(("ForRetrieval", "ForSequenceClassification", "ForTokenClassification"))
 
 
 def family_of(config: Config) -> Family:
@@ -132,6 +135,9 @@ def family_of(config: Config) -> Family:
     if is_encoder(model_type):
         what = f"'{model_type}' is or has an encoder, and decoders alone are planned"
         hint = f"plan read {shlex.quote(config.file)} counts its parameters"
+    elif why := why_counted(config):
+        what = f"'{model_type}' is counted and not planned: {why}"
+        hint = f"plan read {shlex.quote(config.file)} counts its parameters; a job takes model: {{parameters: 8B}}"
     parts = [key for key, part in config.outer.items() if isinstance(part, Mapping) and "model_type" in part]
     if parts and not config.inside:
         hint = (

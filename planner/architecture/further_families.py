@@ -262,6 +262,8 @@ def _ernie_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
         router_values=1,
     )
     plain = Feed(width=config.count("intermediate_size", most="width"))
+    if kinds := config.kinds("mlp_layer_types", layers, ("dense", "sparse")):
+        return tuple(routed if kind == "sparse" else plain for kind in kinds)
     first = config.count("moe_layer_start_index", most="layers", default=1, least=0)
     last = config.data.get("moe_layer_end_index")
     end = layers - 1 if last in (None, -1) else config.count("moe_layer_end_index", most="layers", least=0)
@@ -275,6 +277,14 @@ def _ernie(config: Config, family: Family) -> Family:
         config.fail("unknown-architecture", "experts for pictures beside those for words are not counted",
                     "moe_num_experts", "a job takes model: {parameters: 8B}")  # fmt: skip
     return _biased(config, family)
+
+
+def _ernie_seeing(config: Config, family: Family) -> Family:
+    """Ernie 4.5 VL: of sizes that are listed the first are those of words; experts for pictures are counted there."""
+    firsts = {key: value[0] for key, value in config.data.items() if key.startswith("moe_") and isinstance(value, list)
+              and value}  # fmt: skip
+    config.data = {**config.data, **firsts}
+    return _ernie(config, family)
 
 
 def _hunyuan_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
@@ -399,6 +409,8 @@ LATER: Mapping[str, Family] = MappingProxyType(
         "dots1": Family(title="dots.llm1", head_norm="head", feeds=deepseek_feeds, variant=attention_bias),
         "ernie4_5": Family(title="Ernie 4.5", tied=True, head_size=128, variant=_biased),
         "ernie4_5_moe": Family(title="Ernie 4.5 MoE", tied=True, feeds=_ernie_feeds, variant=_ernie),
+        "ernie4_5_moe_vl": Family(title="Ernie 4.5 VL", tied=True, feeds=_ernie_feeds, variant=_ernie_seeing),
+        "ernie4_5_vl_moe_text": Family(title="Ernie 4.5 VL", tied=True, feeds=_ernie_feeds, variant=_ernie_seeing),
         "exaone4": Family(title="EXAONE 4", head_norm="head", window=_exaone4_window),
         "glm4_moe_lite": replace(_DEEPSEEK, title="GLM-4.7-Flash"),
         "granitemoehybrid": replace(_LIKE_LLAMA, title="Granite 4", other="state-space", others=_granite_others,

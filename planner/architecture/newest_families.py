@@ -68,6 +68,29 @@ def _dbrx(config: Config, family: Family) -> Family:
     return family
 
 
+def _grok_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
+    """Grok: experts in every layer; in the second one beside a dense part that every token goes through.
+
+    Parameters
+    ----------
+    config
+        Of the model; what is wrong in it is noted there.
+    layers
+        How many there are.  [count]
+    hidden
+        Of the model; not looked at.
+    """
+    experts = config.count("num_local_experts", "num_experts", most="experts", default=8)
+    width = config.count("intermediate_size", most="width")
+    feed = Feed(
+        experts=experts,
+        experts_per_token=experts_per_token(config, experts),
+        expert_width=config.count("moe_intermediate_size", most="width", default=width),
+        shared_width=width if config.flag("residual_moe", False) else 0,
+    )
+    return (feed,) * layers
+
+
 def _minicpm_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
     """MiniCPM: dense, or with experts in every layer.
 
@@ -423,6 +446,7 @@ NEWEST: Mapping[str, Family] = MappingProxyType(
         "falcon_mamba": replace(_MAMBA, title="Falcon Mamba"),
         "flex_olmo": replace(FURTHER["olmoe"], title="FlexOlmo"),
         "glm": replace(FURTHER["glm4v_text"], title="GLM-4", norms=2),
+        "grok-1": Family(title="Grok 1 and 2", norms=4, tied=True, feeds=_grok_feeds),
         "gpt-sw3": replace(FAMILIES["gpt2"], title="GPT-SW3"),
         "gpt_neo": replace(FAMILIES["gpt2"], title="GPT-Neo", qkv_bias=False,
                            variant=_named(lambda _, family: family, num_attention_heads="num_heads")),

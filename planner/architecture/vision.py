@@ -1,8 +1,7 @@
-"""Parameters of encoders of pictures and sound, and of what ties them to the text; every count is composed of EQ-PAR-*.
+"""Parameters of encoders of pictures, and of what ties them to the text; every count is composed of EQ-PAR-*.
 
 Sources: the model classes of transformers 5.23.0 (`models/*/modeling_*.py`), and the code beside the checkpoints of
 Kimi K2.5, Molmo and Logics. Published counts of checkpoints confirm each: see tests/architecture/test_encoders.py.
-Those of sound are confirmed on no device by transformers 5.24.0: see tests/architecture/test_sound.py.
 """
 
 from __future__ import annotations
@@ -12,11 +11,15 @@ from types import MappingProxyType
 
 from planner.architecture.config import TEXT_CONFIGS, Config
 from planner.architecture.encoders import equal_layers, matrix, norm, size_of_heads
+from planner.architecture.sound import is_heard, sound_parts
 from planner.equations import parameters as par
 
+OF_PICTURES = "experts for pictures"  # which no word visits
 _CHANNELS = 3  # of a picture
 _VISION_KEYS = ("vision_config", "siglip_config", "audio_config")
-_IN_CODE = ("logics", "molmo")  # their code has what the file leaves out
+_HEARD_AS = {"granite_speech": "encoder_config"}  # where the encoder of sound is no audio_config
+_IN_CODE = ("logics", "molmo", "phi4mm")  # their code has what the file leaves out
+_IN_PARTS = ("t5gemma",)  # told by their encoder and decoder, which are counted as a whole
 _LOGICS_TOWERS = "convnext-1024,siglip2-384"
 _TOWER_KEYS = ("mm_vision_tower", "vision_tower", "image_token_id", "embd_layer", "img_processor")
 _OWN_SIZES = {"hidden_size", "hidden_dim", "d_model", "embed_dim", "num_layers", "num_hidden_layers"}  # of a model
@@ -36,7 +39,9 @@ def vision_parts(outer: Config) -> dict[str, int]:
     found = [key for key in _VISION_KEYS if isinstance(data.get(key), Mapping) and family not in _IN_CODE]
     apart = next((key for key, part in data.items() if isinstance(part, Mapping) and _OWN_SIZES & part.keys()
                   and key not in (*TEXT_CONFIGS, *_VISION_KEYS)), "")  # fmt: skip
-    if apart:
+    if family in _HEARD_AS and isinstance(data.get(_HEARD_AS[family]), Mapping):
+        found, apart = [_HEARD_AS[family]], ""
+    if apart and family not in _IN_PARTS:
         outer.fail("unknown-architecture", f"its part '{apart}' is not counted", apart, _TEXT_ALONE)
         outer.check()
     if not found and family not in _IN_CODE:
@@ -53,8 +58,9 @@ def vision_parts(outer: Config) -> dict[str, int]:
 
 def _parts_of(outer: Config, family: str, key: str) -> dict[str, int]:
     """What one part of the config tells of, or of what has none the code."""
-    heard = key == "audio_config"
-    if not (is_heard(family) if heard else family in _VISION):
+    heard = key in ("audio_config", *_HEARD_AS.values())
+    counted = is_heard(family) and key == _HEARD_AS.get(family, "audio_config") if heard else family in _VISION
+    if not counted:
         known = ", ".join(sorted(_VISION))
         message = f"the encoder of {'sound' if heard else 'pictures'} of '{family[:60]}' is not counted"
         outer.fail("unknown-architecture", message, key, f"{_TEXT_ALONE}; counted: those of {known}")
@@ -272,6 +278,28 @@ def _qwen2_vision(config: Config, text_width: int) -> dict[str, int]:
     }
 
 
+def _phi4_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Phi-4 Multimodal: its code fixes SigLIP of 448 pixels and a conformer; two adapters of the text stand beside.
+
+    Both encoders as the class of transformers 5.24.0 has them; with the text they are the published count.
+    """
+    adapts = [isinstance(config.data.get(f"{kind}_lora"), Mapping) for kind in ("vision", "speech")]
+    if text_width != 3072 or not all(adapts):
+        config.fail("unknown-architecture", "its encoder of pictures has no shape in this file", "", _TEXT_ALONE)
+        config.check()
+    heads, pairs = (config.count(key, most="heads") for key in ("num_attention_heads", "num_key_value_heads"))
+    size = size_of_heads(config, text_width, heads, "num_attention_heads")
+    inner, layers = (config.count(key, most="width") for key in ("intermediate_size", "num_hidden_layers"))
+    sides = 4 * text_width + (2 * pairs + heads) * size + heads * size + 3 * inner  # of what a layer multiplies by
+    ranks = {kind: config.part(f"{kind}_lora").count("r", most="width") for kind in ("vision", "speech")}
+    return {
+        "picture encoder": 441_550_016,
+        "adapters for pictures": layers * ranks["vision"] * sides,
+        "sound encoder": 466_432_256,
+        "sound adapters": layers * ranks["speech"] * sides,
+    }
+
+
 def _pixtral(config: Config) -> dict[str, int]:
     """Pixtral: gated layers without biases, a norm before the first."""
     width = config.count("hidden_size", most="width", default=1024)
@@ -355,6 +383,78 @@ def _gemma4_vision(config: Config, text_width: int) -> dict[str, int]:
     }
 
 
+def _gemma3n_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Gemma 3n: MobileNet-V5, whose file names it alone, as timm 1.0 makes it; words of its own for pictures."""
+    named = config.data.get("architecture", "mobilenetv5_300m_enc")
+    if named != "mobilenetv5_300m_enc":
+        config.fail("unknown-architecture", f"its encoder of pictures, '{str(named)[:60]}', is not counted",
+                    "architecture", _TEXT_ALONE)  # fmt: skip
+    width = config.count("hidden_size", most="width", default=2048)
+    words = config.count("vocab_size", most="width", default=128)
+    return {
+        "picture encoder": 294_126_912,
+        "projector": matrix(words, width, bias=False) + 2 * width + matrix(width, text_width, bias=False),
+    }
+
+
+def _cohere2_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Command A Vision: SigLIP, of which a square of patches is shuffled together; a gate halves what it is made."""
+    top = Config({key: config.outer.get(key) for key in ("downsample_factor", "alignment_intermediate_size")},
+                 config.file, config.text)  # fmt: skip
+    top.problems = config.problems
+    merged = config.count("hidden_size", most="width") * top.count("downsample_factor", most="width", default=2) ** 2
+    inner = top.count("alignment_intermediate_size", most="width", default=36_864)
+    return _siglip(config) | {"projector": matrix(merged, inner) + matrix(inner // 2, text_width)}
+
+
+def _ernie_vision(config: Config, text_width: int) -> dict[str, int]:
+    """Ernie 4.5 VL: an encoder, two merges (a square, then two pictures), and experts that only pictures visit."""
+    width = config.count("hidden_size", most="width", default=1280)
+    heads = config.count("num_heads", most="heads", default=16)
+    patch = config.count("patch_size", most="width", default=14)
+    inner = config.count("intermediate_size", most="width", default=4 * width)
+    count = config.count("depth", most="layers", default=32)
+    merged = width * config.count("spatial_merge_size", most="width", default=2) ** 2
+    merges = sum(matrix(times * merged, merged) + matrix(merged, merged) + norm(merged) for times in (1, 2))
+    inside = config.outer.get("text_config")
+    text = Config(inside if isinstance(inside, Mapping) else config.outer, config.file, config.text)
+    text.problems = config.problems
+    text.data = {key: value[1] if key.startswith("moe_") and isinstance(value, list) and len(value) == 2 else value
+                 for key, value in text.data.items()}  # fmt: skip
+    experts = text.count("moe_num_experts", most="experts", default=64)
+    wide = text.count("moe_intermediate_size", most="width")
+    layers = text.count("num_hidden_layers", most="layers")
+    kinds = text.kinds("mlp_layer_types", layers, ("dense", "sparse"))
+    routed = kinds.count("sparse") if kinds else layers - text.count("moe_layer_start_index", most="layers", default=1)
+    of_a_layer = par.expert_parameters(text_width, wide, experts, True) + par.router_parameters(text_width, experts, 1)
+    return {
+        "patches": matrix(_CHANNELS * patch**2, width, bias=False),
+        "picture encoder": equal_layers(count, width, heads, size_of_heads(config, width, heads, "num_heads"), inner)
+        + norm(width),
+        "projector": merges + matrix(merged, text_width) + norm(text_width, bias=False),
+        OF_PICTURES: routed * int(of_a_layer),
+    }
+
+
+def _lfm2_vision(config: Config, text_width: int) -> dict[str, int]:
+    """LFM2-VL: SigLIP 2 in the plane, of which a square of patches is normed, and projected by two matrices."""
+    keys = ("downsample_factor", "projector_hidden_size", "projector_bias", "projector_use_layernorm")
+    top = Config({key: config.outer.get(key) for key in keys}, config.file, config.text)
+    top.problems = config.problems
+    places = config.count("num_patches", most="tokens", default=256)
+    patch = config.count("patch_size", most="width", default=16)
+    side = patch * round(places**0.5)  # as many as of a square picture
+    if (side // patch) ** 2 != places:
+        config.fail("out-of-range", f"{places} patches are no square", "num_patches")
+    sizes = {"hidden_size": 768, "num_hidden_layers": 12, "intermediate_size": 3072, "num_attention_heads": 12}
+    config.data = {**sizes, **config.data, "patch_size": patch, "image_size": side}
+    merged = config.count("hidden_size", most="width") * top.count("downsample_factor", most="width", default=2) ** 2
+    inner, bias = top.count("projector_hidden_size", most="width", default=2560), top.flag("projector_bias", True)
+    normed = norm(merged) if top.flag("projector_use_layernorm", True) else 0
+    return _siglip(config) | {"projector": normed + matrix(merged, inner, bias=bias)
+                              + matrix(inner, text_width, bias=bias)}  # fmt: skip
+
+
 def _molmo_vision(config: Config, text_width: int) -> dict[str, int]:
     """Molmo: its code fixes CLIP ViT-L/14 at 336 pixels without the last layer; two layers are read side by side."""
     width, patch, pixels = 1024, 14, 336
@@ -413,9 +513,15 @@ def _seen(config: Config, layers: str, inner: str, width: int, heads: int, *, no
 
 _VISION: Mapping[str, Callable[[Config, int], dict[str, int]]] = MappingProxyType(
     {
+        "cohere2_vision": _cohere2_vision,
+        "ernie4_5_moe_vl": _ernie_vision,
+        "ernie4_5_vl_moe": _ernie_vision,
         "gemma3": _gemma3_vision,
+        "gemma3n": _gemma3n_vision,
         "gemma4": _gemma4_vision,
         "kimi_k25": _kimi_vision,
+        "kimi_vl": _kimi_vision,
+        "lfm2_vl": _lfm2_vision,
         "idefics3": _idefics3_vision,
         "glm46v": _glm4v_vision,
         "glm4v": _glm4v_vision,
@@ -432,6 +538,7 @@ _VISION: Mapping[str, Callable[[Config, int], dict[str, int]]] = MappingProxyTyp
         "mllama": _mllama_vision,
         "molmo": _molmo_vision,
         "paligemma": _paligemma_vision,
+        "phi4mm": _phi4_vision,
         "qwen2_5_omni_thinker": _qwen25_vision,
         "qwen2_5_vl": _qwen25_vision,
         "qwen2_vl": _qwen2_vision,
@@ -440,102 +547,7 @@ _VISION: Mapping[str, Callable[[Config, int], dict[str, int]]] = MappingProxyTyp
         "qwen3_omni_moe_thinker": _qwen3_vision,
         "qwen3_vl": _qwen3_vision,
         "qwen3_vl_moe": _qwen3_vision,
+        "shieldgemma2": _gemma3_vision,
         "smolvlm": _idefics3_vision,
-    }
-)
-
-
-_WIDTH = ("d_model", "hidden_size")
-_PATCH = 9  # of a convolution three by three
-
-
-def sound_parts(family: str, config: Config, outer: Mapping[str, object], text_width: int) -> dict[str, int] | None:
-    """Parameters of the encoder of sound and of what ties it to the text, by part; None of a family not counted.
-
-    Parameters
-    ----------
-    family
-        Of the whole model.
-    config
-        The part that tells of the encoder; what is wrong in it is noted there.
-    outer
-        The whole config.
-    text_width
-        Of the text model.  [values]
-    """
-    made = _SOUND.get(family)
-    return made(config, outer, text_width) if made else None
-
-
-def is_heard(family: str) -> bool:
-    """Whether the encoder of sound of a family is counted."""
-    return family in _SOUND
-
-
-def _layers(config: Config, *, keys_biased: bool = False) -> int:
-    """Whisper's layers, whose keys have no bias."""
-    width = config.count(*_WIDTH, most="width")
-    heads = config.count("encoder_attention_heads", "num_attention_heads", most="heads", default=20)
-    count = config.count("encoder_layers", "num_hidden_layers", most="layers", default=32)
-    inner = config.count("encoder_ffn_dim", "intermediate_size", most="width", default=4 * width)
-    head_size = size_of_heads(config, width, heads, "encoder_attention_heads")
-    return equal_layers(count, width, heads, head_size, inner) - (0 if keys_biased else count * width)
-
-
-def _whisper_encoder(config: Config, *, learned: bool) -> int:
-    """Two convolutions of width 3, positions, layers and a norm."""
-    width = config.count(*_WIDTH, most="width")
-    bands = config.count("num_mel_bins", most="width", default=128)
-    positions = config.count("max_source_positions", most="tokens", default=1500)
-    places = int(par.embedding_parameters(0, width, positions=positions)) if learned else 0
-    return matrix(3 * bands, width) + matrix(3 * width, width) + places + _layers(config) + norm(width)
-
-
-def _qwen2_audio(config: Config, outer: Mapping[str, object], text_width: int) -> dict[str, int]:
-    width = config.count(*_WIDTH, most="width")
-    return {"sound encoder": _whisper_encoder(config, learned=True), "sound projector": matrix(width, text_width)}
-
-
-def _voxtral(config: Config, outer: Mapping[str, object], text_width: int) -> dict[str, int]:
-    """Voxtral: four frames go into one word, as wide as the feed-forward part of a layer."""
-    inner = config.count("encoder_ffn_dim", "intermediate_size", most="width", default=5120)
-    projector = matrix(inner, text_width, bias=False) + matrix(text_width, text_width, bias=False)
-    return {"sound encoder": _whisper_encoder(config, learned=True), "sound projector": projector}
-
-
-def _flamingo(config: Config, outer: Mapping[str, object], text_width: int) -> dict[str, int]:
-    width, bias = config.count(*_WIDTH, most="width"), outer.get("projector_bias") is not False
-    projector = matrix(width, text_width, bias=bias) + matrix(text_width, text_width, bias=bias)
-    return {"sound encoder": _whisper_encoder(config, learned=True), "sound projector": projector}
-
-
-def _omni(config: Config, outer: Mapping[str, object], text_width: int) -> dict[str, int]:
-    """Qwen2.5-Omni: positions are waves; two words begin and end what is heard."""
-    width, out = config.count(*_WIDTH, most="width"), config.count("output_dim", most="width", default=text_width)
-    projector = matrix(width, out) + matrix(2, out, bias=False)
-    return {"sound encoder": _whisper_encoder(config, learned=False), "sound projector": projector}
-
-
-def _omni_3(config: Config, outer: Mapping[str, object], text_width: int) -> dict[str, int]:
-    """Qwen3-Omni: three convolutions, each of which halves bands and frames; keys have a bias."""
-    width, out = config.count(*_WIDTH, most="width"), config.count("output_dim", most="width", default=text_width)
-    wide, bands = config.count("downsample_hidden_size", most="width", default=480), config.count(
-        "num_mel_bins", most="width", default=128)  # fmt: skip
-    for _ in range(3):
-        bands = (bands + 1) // 2
-    into = matrix(_PATCH, wide) + 2 * matrix(_PATCH * wide, wide) + matrix(wide * bands, width, bias=False)
-    return {
-        "sound encoder": into + _layers(config, keys_biased=True) + norm(width),
-        "sound projector": matrix(width, width) + matrix(width, out),
-    }
-
-
-_SOUND: Mapping[str, Callable[[Config, Mapping[str, object], int], dict[str, int]]] = MappingProxyType(
-    {
-        "audioflamingo3": _flamingo,
-        "qwen2_5_omni_thinker": _omni,
-        "qwen2_audio": _qwen2_audio,
-        "qwen3_omni_moe_thinker": _omni_3,
-        "voxtral": _voxtral,
     }
 )

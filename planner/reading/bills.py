@@ -13,6 +13,7 @@ from decimal import Decimal
 from planner.carriers import dataclass
 from planner.reading.columns import DayOrder, DecimalSign, epoch_unit_s, number_in, plain, signs_of, written_day
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, Piece, Reading, Skips
+from planner.reading.requests import separator_of
 from planner.reading.source import Source, refused
 from planner.reading.tables import csv_text, names_of, places_of, printable, records_by_role, rows_of
 
@@ -102,6 +103,9 @@ _ANYBODY = FORMS[-1].name
 _NEEDED = ("cost", "day", "service")
 _NAMED_UNIT = re.compile(r"\(([^()]{1,5})\)\s*$")  # Cost (€)
 _SYMBOLS = {"€": "EUR", "£": "GBP"}  # a dollar may be of any country
+_MONEY = re.compile(  # a cost as spreadsheets show it, with its currency; accountants put credits in parentheses
+    r"(\()?([-\u2212])?\s?([A-Z]{0,3}[$€£¥₹]|[A-Z]{3})?\s?([-\u2212])?(\d[\d.,'\u2019\s]{0,40}?)\s?([A-Z]{0,3}[$€£¥₹]|[A-Z]{3})?\)?"
+)
 _AMOUNT = re.compile(r"""["']amount["']\s*:\s*["']?(-?\d{1,15}(?:\.\d{1,20})?(?:[eE]-?\d{1,2})?)""")
 
 
@@ -120,6 +124,8 @@ def _form_of(names: Sequence[str]) -> tuple[Form, float, tuple[str, ...]]:
 def _names_of(source: Source) -> tuple[list[str], str]:
     """As `names_of`; of the first lines the one that fits a form best: exports may say whose they are before it."""
     names, separator = names_of(source)
+    if not names and source.is_text:  # a first line with a number: that of the invoice
+        separator = separator_of(next((line for line in source.first_lines if line.strip()), ""))
     lines = [line for line in source.first_lines[1:_MOST_BEFORE] if separator and separator in line]
     with contextlib.suppress(csv.Error):
         found = [names, *csv.reader(lines, delimiter=separator or ",")]
@@ -328,9 +334,16 @@ def read(source: Source, asked: Asked) -> Reading:
 
 
 def _rows(source: Source, form: Form, separator: str, skipped: Skips) -> Iterator[tuple[int, dict[str, str]]]:
-    if separator:
-        return rows_of(source, form.roles, _NEEDED, skipped)
-    return records_by_role(source, form.roles, skipped)
+    rows = rows_of(source, form.roles, _NEEDED, skipped) if separator else records_by_role(source, form.roles, skipped)
+    for line, row in rows:
+        for role in ("cost", "second"):
+            written = row.get(role, "")[:80]
+            shown = None if (written[:1] + written[-1:]).isdigit() else _MONEY.fullmatch(written)
+            if shown and (shown[1] or shown[3] or shown[6]):
+                row[role] = ("-" if shown[1] or shown[2] or shown[4] else "") + shown[5]
+                if role == "cost" and (sign := shown[3] or shown[6]):
+                    row.setdefault("currency", _SYMBOLS.get(sign, sign))
+        yield line, row
 
 
 def _written(source: Source, form: Form, separator: str) -> tuple[DayOrder, dict[str, str], str]:

@@ -370,9 +370,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "usagetotal", "numtotaltokens", "totaltokensused", "tokencount",
     ),
     "thoughts": ("thoughtstokencount", "usagemetadatathoughtstokencount"),  # of answers that are told without (Gemini)
-    # of prompts that are told without what a cache gave and what was written to it (Anthropic): those are added
-    "cache_read": ("cachereadinputtokens", "usagecachereadinputtokens", "cachereadtokens"),
-    "cache_write": ("cachecreationinputtokens", "usagecachecreationinputtokens", "cachecreationtokens"),
+    # of prompts told without what a cache gave and what was written to it (Anthropic, Bedrock): those are added
+    "cache_read": ("cachereadinputtokens", "usagecachereadinputtokens", "cachereadtokens", "cachereadinputtokencount"),
+    "cache_write": ("cachecreationinputtokens", "usagecachecreationinputtokens", "cachecreationtokens",
+                    "cachewriteinputtokens", "cachewriteinputtokencount"),
     "cached": ("cachehit",),  # of whole answers, by a gateway
     "session": ("sessionid",),  # of which later turns tell how long they wait behind the one before, and no time
     "delay": ("delay", "delayms"),
@@ -473,7 +474,9 @@ def roles_of(names: Sequence[str], named: Mapping[str, str] | None = None) -> Ro
         near = [name for name in names if name.startswith(f"{held}.") and plain(name[len(held) :]) in known]
         if near:  # message.usage.cache_read_input_tokens
             found[role] = near[0]
-    if not apart and not plain(found.get("input", "")).endswith("inputtokens"):  # prompt tokens hold the cached ones
+    of_prompts = plain(found.get("input", ""))
+    without = of_prompts.endswith(("inputtokens", "inputtokencount")) and "genai" not in of_prompts
+    if not apart and not without:  # prompt tokens hold the cached ones, and so does OpenTelemetry's gen_ai.usage
         found.pop("cache_read", None)
         found.pop("cache_write", None)
     legible = {_LOST.sub("\ufffd", name): name for name in names}  # of a file that is in Latin-1, say

@@ -32,7 +32,10 @@ _IMAGE = re.compile(
 _RUNS_IMAGE = re.compile(r"\b(?:docker|podman|nerdctl)\s+(?:container\s+)?run\b")
 _ALONE = re.compile(r"--?(?:rm|it|ti|i|t|d|dit|itd|init|privileged|detach|interactive|tty|P|publish-all|read-only)")
 _ARRAY = re.compile(r"(?m)^[ \t]*(?:export |declare -a |local )?([A-Za-z_]\w{0,60})\+?=\(([^()]*)\)")
-_SET = re.compile(r"""(?m)(?:^|[;&|][ \t]*|[ \t])([A-Za-z_]\w{0,60})=("[^"\n]*"|'[^'\n]*'|[^\s;&|()"']*)""")
+_SET = re.compile(  # a default within ${} may stand in quotes of its own: ${MODEL:-"org/name"}
+    r"""(?m)(?:^|[;&|][ \t]*|[ \t])([A-Za-z_]\w{0,60})="""
+    r"""("(?:\$\{[^{}\n]*\}|[^"\n])*+"|'[^'\n]*'|(?:\$\{[^{}\n]*\}|[^\s;&|()"'])*+)"""
+)
 _NAMED = re.compile(r"\$\{(\w+)(?:\[[@*]\])?(?::?-([^{}]*))?\}|\$(\w+)")
 _ENDS = re.compile(r"[;&|<>()]+")
 _SLURM = {"nodes": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"), "N": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
@@ -133,7 +136,7 @@ def _value(found: re.Match[str], names: Mapping[str, str]) -> str:
     if not value or f"${name}" in value or f"${{{name}" in value:  # EP=${EP:-8} says what it is unless set outside
         inner = _NAMED.fullmatch(value)
         value = (inner[2] if inner else "") or ""
-    return value or found[2] or found[0]
+    return value.strip("\"'") or (found[2] or "").strip("\"'") or found[0]
 
 
 def _commands(text: str, line: int, depth: int = 0) -> Iterator[tuple[int, list[str], str, dict[str, str]]]:

@@ -13,11 +13,12 @@ from pathlib import PurePath
 from typing import Any
 
 from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, THINKER, Config, parse_json
+from planner.architecture.counted import counted_parts, why_counted
 from planner.architecture.encoders import is_encoder, whole_parts
 from planner.architecture.from_config import HIDDEN_KEYS, LAYER_KEYS, build, without_head
 from planner.architecture.load import format_of, settings_of
 from planner.architecture.model import Architecture
-from planner.architecture.vision import vision_parts
+from planner.architecture.vision import OF_PICTURES, vision_parts
 from planner.estimate.serving import weight_bytes_of_model
 from planner.reading.jsonlines import head_document, head_keys, loads
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, Piece, Reading, fit
@@ -83,12 +84,8 @@ _WIDTHS = (*HIDDEN_KEYS, "dim", "hidden_dim", *TEXT_CONFIGS)
 _DEPTHS = (*LAYER_KEYS, "encoder_layers", *TEXT_CONFIGS)
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "float8_e4m3fn": "fp8"}
 _WIDTH_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
+_UNTOLD_AHEAD = ("qwen3_next",)  # whose checkpoints hold such layers, though the file does not say so
 _AHEAD = ("num_nextn_predict_layers", "mtp_num_hidden_layers")  # DeepSeek, GLM and kin; Qwen
-_STATE = "its layers keep a state of another kind than Mamba or the gated delta rule, or share weights"
-# families that are refused by name -> what of them no equation here counts
-_NOT_COUNTED: Mapping[str, str] = dict.fromkeys(("rwkv", "rwkv7", "zamba", "zamba2"), _STATE) | dict.fromkeys(
-    ("gemma3n", "gemma3n_text"), "its layers share caches, and have tables of words of their own"
-)
 
 
 def _config_match(source: Source) -> Match:
@@ -138,6 +135,17 @@ def _config(source: Source, asked: Asked) -> Reading:
             f"{sum(parts.values()) / 1e6:.0f}M}}."
         )
         return reading
+    if why := why_counted(config):
+        parts = counted_parts(config)
+        beside = vision_parts(config)
+        for of in _seen_and_heard(beside):
+            parts[of] = _seen_and_heard(beside)[of]
+        _show_parts(reading, parts)
+        parameters = f"; a job takes model: {{parameters: {sum(parts.values()) / 1e6:.0f}M}}"
+        reading.note(f"No fleet of it can be planned, as no equation of serving here is of such layers ({why})"
+                     f"{'' if 'experts' in parts else parameters}.")  # fmt: skip
+        _tell_ahead(reading, config)
+        return reading
     arch = build(config, name=_name(source, document, asked), source=source.name)
     beside = vision_parts(config)
     reading.show("parameters", arch.parameters + sum(beside.values()))
@@ -146,7 +154,8 @@ def _config(source: Source, asked: Asked) -> Reading:
         for of in _seen_and_heard(beside):
             reading.show(f"parameters of the {of}", _seen_and_heard(beside)[of])
     if arch.active_parameters != arch.parameters:
-        reading.show("active parameters", arch.active_parameters + sum(beside.values()))
+        idle = beside.get(OF_PICTURES, 0)
+        reading.show("active parameters", arch.active_parameters + sum(beside.values()) - idle)
     reading.show("layers", arch.layer_count)
     told = 0 if config.has("cross_attention_layers") else config.count(*LAYER_KEYS, most="layers", default=0)
     if told not in (0, arch.layer_count):
@@ -160,14 +169,21 @@ def _config(source: Source, asked: Asked) -> Reading:
         reading.note("Its code comes with its weights: whether an engine runs it is not told here, so try it first.")
     if without_head(config):
         reading.note("Its class has no output head of words, and none is counted: it embeds or rates texts.")
-    ahead = next((key for key in _AHEAD if config.has(key)), None)
-    if ahead and (layers := config.count(ahead, most="layers", default=0, least=0)):
-        reading.note(f"Layers that guess tokens ahead ({ahead}: {layers}) are not counted: where the checkpoint holds "
-                     "them, its files are larger.")  # fmt: skip
+    _tell_ahead(reading, config)
     reading.show("hidden size", arch.hidden_size)
     reading.show("longest context", arch.max_positions or None, "tokens")
     _piece(reading, document, arch, beside, text)
     return reading
+
+
+def _tell_ahead(reading: Reading, config: Config) -> None:
+    ahead = next((key for key in _AHEAD if config.has(key)), None)
+    if ahead and (layers := config.count(ahead, most="layers", default=0, least=0)):
+        reading.note(f"Layers that guess tokens ahead ({ahead}: {layers}) are not counted: where the checkpoint holds "
+                     "them, its files are larger.")  # fmt: skip
+    elif config.model_type in _UNTOLD_AHEAD:
+        reading.note("Layers that guess tokens ahead are not counted: the file does not tell of them, but the "
+                     "checkpoint holds them, and its files are larger by about 2 %.")  # fmt: skip
 
 
 def _demand_counted(source: Source, text: str) -> None:
@@ -176,15 +192,9 @@ def _demand_counted(source: Source, text: str) -> None:
         document = loads(text)
     except ValueError:
         return  # said with its line by what reads it
-    family = document.get("model_type") if isinstance(document, dict) else None
     if isinstance(document, dict) and "_diffusers_version" in document:
         message = f"{source.name} is a part of a diffusion model, '{str(document.get('_class_name'))[:60]}'"
         raise refused(source, "unknown-architecture", message, "models that make pictures step by step are not planned")
-    why = _NOT_COUNTED.get(family) if isinstance(family, str) else None
-    if why:
-        message = f"{source.name} is of '{family}', which is not counted: {why}"
-        hint = "headers of its weights are counted exactly: plan read *.safetensors; a job takes {parameters: 8B}"
-        raise refused(source, "unknown-architecture", message, hint)
 
 
 def _name(source: Source, document: Mapping[str, Any], asked: Asked) -> str:

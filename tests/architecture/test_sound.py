@@ -51,12 +51,25 @@ OMNI_3 = {
                           "num_position_embeddings": 2304, "out_hidden_size": 2048,
                           "deepstack_visual_indexes": [8, 16, 24]}}}  # fmt: skip
 
+SPEECH = {
+    "model_type": "granite_speech", "downsample_rate": 5, "window_size": 15,
+    "text_config": sizes("granite", 4096, 40, 32, 8, 12800, 49160, tie_word_embeddings=True),
+    "encoder_config": {"conv_expansion_factor": 2, "conv_kernel_size": 15, "dim_head": 128, "feedforward_mult": 4,
+                       "hidden_dim": 1024, "input_dim": 160, "max_pos_emb": 512, "num_heads": 8, "num_layers": 16,
+                       "output_dim": 256},
+    "projector_config": {"cross_attention_frequency": 1, "encoder_hidden_size": 1024, "hidden_size": 1024,
+                         "intermediate_size": 4096, "num_attention_heads": 16, "num_hidden_layers": 2}}  # fmt: skip
+PHI_4 = {**sizes("phi4mm", 3072, 32, 24, 8, 8192, 200064, tie_word_embeddings=True), "embd_layer": {},
+         "vision_lora": {"r": 256}, "speech_lora": {"r": 320}}  # fmt: skip
+
 OF_CLASSES: dict[str, tuple[int, dict[str, Any]]] = {
     "qwen2-audio-7b": (8_397_094_912, QWEN2_AUDIO),
     "voxtral-mini-3b": (4_676_271_104, VOXTRAL),
     "audio-flamingo-3": (8_267_215_360, FLAMINGO),
     "qwen2.5-omni-7b": (8_931_813_888, OMNI),  # its thinker
     "qwen3-omni-30b-a3b": (31_719_205_488, OMNI_3),
+    "granite-speech-3.3-8b": (8_648_645_888, SPEECH),
+    "phi-4-multimodal": (5_574_476_224, PHI_4),  # its page: 5,574,460,384
 }
 
 

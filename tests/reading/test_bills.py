@@ -289,6 +289,20 @@ def test_lines_before_the_names_of_columns_are_passed_over(tmp_path: Path) -> No
     assert figures(reading)["spend"][0] == 36.5
 
 
+def test_the_number_of_an_invoice_may_stand_first(tmp_path: Path) -> None:
+    head = "Invoice number,5121234567\nInvoice date,2026-03-31\nCurrency,USD\n\n"
+    names = "Project ID,Service description,SKU description,Cost type,Usage start date,Unrounded cost ($),Cost ($)\n"
+    rows = 'ml,Compute Engine,H100,Usage,2026-03-01,"12,672.004","12,672.00"\n,,,Total,,,"12,672.00"\n'
+    reading = reading_of(tmp_path, head + names + rows)
+    assert (reading.tool, reading.taken, figures(reading)["spend"]) == ("Google Cloud", 1, (12672.004, "$"))
+
+
+def test_currencies_in_cells_are_never_added(tmp_path: Path) -> None:
+    rows = '2026-03-01,GPU,"USD 1,234.50"\n2026-03-01,GPU,A$5.00\n2026-03-01,GPU,\u22125 €\n'
+    found = figures(reading_of(tmp_path, "Date,Service,Cost\n" + rows))
+    assert [found[f"spend in {unit}"][0] for unit in ("USD", "A$", "EUR")] == [1234.5, 5, -5]
+
+
 def test_sets_of_allocations_are_summed(tmp_path: Path) -> None:
     def one(day: int) -> dict[str, Any]:
         return {"name": "ns", "start": f"2026-03-0{day}T00:00:00Z", "end": f"2026-03-0{day + 1}T00:00:00Z",
@@ -310,10 +324,14 @@ def test_a_day_may_be_counted_since_1970() -> None:
     "UsageDate,ServiceName,Cost,CostUSD,Currency\n2025-06-15,Virtual Machines,1234.56,1300,EUR\n"
     "2025-06-16,Storage,1.44,2,EUR\n",
     "Datum;Dienstname;Kosten;Währung\n15.06.2025;Virtual Machines;1.234,56;EUR\n16.06.2025;Storage;1,44;EUR\n",
+    'Date,Service,Amount\n2025-06-15,Virtual Machines,"$1,334.56"\n2025-06-15,Virtual Machines,($100.00)\n'
+    "2025-06-16,Storage,$1.44\n",
+    "Datum;Dienst;Kosten\n15.06.2025;Virtual Machines;1.334,56 €\n15.06.2025;Virtual Machines;-100,00 €\n"
+    "16.06.2025;Storage;1,44 €\n",
 ])  # fmt: skip
 def test_a_table_of_costs_by_day_and_service_is_a_bill_whoever_writes_it(table: str, tmp_path: Path) -> None:
     (tmp_path / "costs.csv").write_text(table)
     reading = read(Source(tmp_path / "costs.csv"))
     shown = {each.label: each.value for each in reading.look}
-    assert (reading.kind, reading.taken, shown["first day"]) == ("bill", 2, "2025-06-15")
+    assert (reading.kind, reading.taken, shown["first day"]) == ("bill", table.count("\n") - 1, "2025-06-15")
     assert (shown["spend"], shown["service Storage"]) == (pytest.approx(1236.0), pytest.approx(1.44))

@@ -56,6 +56,11 @@ SCRIPTS: dict[str, tuple[str, dict[str, Any]]] = {
         "ARGS=(\n  --max-num-seqs 64\n)\nsrun vllm serve $MODEL -tp $TP --pipeline-parallel-size $PP \"${ARGS[@]}\"\n",
         {"model": "llama-3.1-405b", "layout": {"tp": 8, "pp": 2}, "limits": {"max_num_seqs": 64}},
     ),
+    "defaults in quotes of their own": (
+        'MODEL=${MODEL:-"meta-llama/Llama-3.1-70B-Instruct"}\nTP="${1:-"4"}"\n'
+        "vllm serve $MODEL -tp $TP --max-num-seqs ${SEQS:-'64'}\n",
+        {"model": "llama-3.1-70b", "layout": {"tp": 4, "pp": 1}, "limits": {"max_num_seqs": 64}},
+    ),
     "a command within the words of another": (
         "docker exec box bash -c 'cd /x && vllm serve Qwen/Qwen2.5-7B-Instruct -tp 2'\n",
         {"model": "qwen2.5-7b", "layout": {"tp": 2, "pp": 1}},

@@ -88,7 +88,7 @@ def test_encoders_are_counted_and_give_no_fleet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ({**LLAMA, "model_type": "zamba2", "time_step_limit": [0.0, float("inf")]}, "keep a state"),
+        ({**LLAMA, "model_type": "zamba2", "add_bias_linear": True, "time_step_limit": [0.0, float("inf")]}, "biases"),
         ({"model_type": "molmo", "hidden_size": 8, "num_hidden_layers": 2}, "'vocab_size' is missing"),
         ({**LLAMA, "model_type": "llamma"}, "'llamma' is not known"),
         ({**LLAMA, "hidden_size": "many"}, "whole number"),
@@ -422,6 +422,18 @@ def test_layers_that_guess_tokens_ahead_are_told_and_not_counted(ahead: int, tol
     reading = read_of(tmp_path, {**LLAMA, "num_nextn_predict_layers": ahead})
     assert figures(reading)["parameters"] == 8_030_261_248
     assert any("num_nextn_predict_layers: 1" in note for note in reading.notes) == told
+
+
+def test_checkpoints_of_qwen3_next_hold_a_layer_that_their_file_does_not_tell(tmp_path: Path) -> None:
+    text = {**LLAMA, "model_type": "qwen3_next", "num_experts": 8, "num_experts_per_tok": 2, "head_dim": 256,
+            "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512}  # fmt: skip
+    notes = read_of(tmp_path, text).notes
+    assert any("larger by about 2 %" in note for note in notes)
+
+
+def test_hunyuan_is_known_by_its_class(tmp_path: Path) -> None:
+    sizes = {**LLAMA, "model_type": "hunyuan", "architectures": ["HunYuanDenseV1ForCausalLM"]}
+    assert read_of(tmp_path, sizes).understood["family"] == "hunyuan_v1_dense"
 
 
 SEES = {"hidden_size": 1024, "num_channels": 3, "patch_size": 14, "intermediate_size": 4096, "num_hidden_layers": 24,

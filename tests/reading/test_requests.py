@@ -320,15 +320,33 @@ def test_tokens_lie_in_records_of_any_name(dotted: bool, tmp_path: Path) -> None
     assert (reading.kind, reading.taken, _figures(reading)["prompt, mean"]) == ("requests-json", 5, 100)
 
 
-@pytest.mark.parametrize("name", ["usage.input_tokens", "usage.prompt_tokens", "input_tokens"])
-def test_prompts_without_cached_tokens_get_them_added(name: str, tmp_path: Path) -> None:
+_OF_ANTHROPIC = ("cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+@pytest.mark.parametrize(
+    ("name", "cache"),
+    [
+        *((name, _OF_ANTHROPIC) for name in ("usage.input_tokens", "usage.prompt_tokens", "input_tokens")),
+        ("input.inputTokenCount", ("cacheReadInputTokenCount", "cacheWriteInputTokenCount")),  # logs of Bedrock
+        ("usage.inputTokens", ("cacheReadInputTokens", "cacheWriteInputTokens")),  # its Converse
+    ],
+)
+def test_prompts_without_cached_tokens_get_them_added(name: str, cache: tuple[str, str], tmp_path: Path) -> None:
     *above, last = name.split(".")
-    tokens = {last: 10, "cache_read_input_tokens": 1000, "cache_creation_input_tokens": 500, "output_tokens": 20}
+    tokens = {last: 10, cache[0]: 1000, cache[1]: 500, "output_tokens": 20}
     rows = [{"time": f"2026-03-01T10:00:{n:02d}Z", **({above[0]: tokens} if above else tokens)} for n in range(5)]
     reading = told(tmp_path, "".join(json.dumps(row) + "\n" for row in rows))
     whole = 10 if last == "prompt_tokens" else 1510  # prompt tokens hold the cached ones
     assert _figures(reading)["prompt, mean"] == whole
     assert reading.understood["prompt"].count("+") == (2 if whole > 10 else 0)
+
+
+def test_prompts_of_opentelemetry_hold_the_cached_tokens(tmp_path: Path) -> None:
+    used = {"input_tokens": 1000, "cache_read.input_tokens": 900, "cache_creation.input_tokens": 0, "output_tokens": 20}
+    attributes = {f"gen_ai.usage.{name}": count for name, count in used.items()}
+    rows = [{"timestamp": f"2026-03-01T10:00:{n:02d}Z", "attributes": attributes} for n in range(5)]
+    reading = told(tmp_path, "".join(json.dumps(row) + "\n" for row in rows))
+    assert _figures(reading)["prompt, mean"] == 1000
 
 
 def test_calls_without_accelerators_are_no_jobs(tmp_path: Path) -> None:
