@@ -472,6 +472,7 @@ def _replicas_on(
             engine,
             split,
             machine_devices=site.shape.devices,
+            joined_devices=site.domain,
             vendor=site.device.vendor,
             family=question.arch.family,
             kv_cache=question.fleet.kv_cache,

@@ -164,6 +164,21 @@ def test_no_rank_holds_a_part_of_a_block_of_weights(weights: str, cut: bool) -> 
     assert "width of 1536 over 8 ranks is 192" in dropped[0].nearest
 
 
+@pytest.mark.parametrize(("engine", "apart"), [("vllm", False), ("sglang", True)])
+def test_stages_of_attention_ranks_lie_on_one_node_in_vllm(engine: str, apart: bool) -> None:
+    """Over two nodes its attention ranks share out the nodes, and each keeps its stages together: the experts of a
+    stage lie on both, where the plan had a node for each stage."""
+    wide = catalog(shapes=[shape(devices=8)])
+    asked = {"model": "mixtral-8x22b", "throughput": None, "estimator": "analytic", "engine": engine}
+
+    def both(layout: str) -> bool:
+        return len(solve(wide, layout=layout, **asked)[0]) > 0
+
+    assert both("tp1 pp2 dp8") is apart
+    assert both("tp1 pp2 dp4")  # within a node
+    assert both("tp8 pp2 dp1")
+
+
 def test_weights_of_eight_bits_are_in_blocks_where_the_repository_holds_them_so() -> None:
     """MiniMax M2.5 (1536 wide, fp8-block) as `weights: fp8` was planned over eight ranks, which vLLM refuses."""
     wide = catalog(shapes=[shape(devices=8)])
