@@ -150,7 +150,8 @@ def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Le
     none = np.zeros((0, len(nodes), 1))
     rates, full = (none, none) if question.blended else found.rates(question.tier, memory)
     rates, full = (found.published(each, memory) for each in (rates, full)) if len(rates) else (rates, full)
-    rows = [_best_of_equals(question, found.group_of, nodes, replicas, degree, each, ledger) for each in rates]
+    planned = [np.minimum(each, most * question.fleet.target_load) for each, most in zip(rates, full)]
+    rows = [_best_of_equals(question, found.group_of, nodes, replicas, degree, each, ledger) for each in planned]
     each_kind = Evaluated(
         groups=tuple(groups),
         group_of=found.group_of,
@@ -471,6 +472,7 @@ def _replicas_on(
             engine,
             split,
             machine_devices=site.shape.devices,
+            joined_devices=site.domain,
             vendor=site.device.vendor,
             family=question.arch.family,
             kv_cache=question.fleet.kv_cache,

@@ -93,6 +93,10 @@ CONTEXT_PARALLEL_ENGINES = frozenset({"vllm"})
 # read on 2026-11-23), and what does not split tensors there: other vendors, caches of few bits, families of models
 # by their names in config.json
 ONE_MACHINE_ENGINES = frozenset({"llama.cpp"})
+# Whose nodes hold all stages of an attention rank, however many such ranks there are, so that a stage reaches over all
+# nodes of a replica (vllm-project/vllm: vllm/engine/arg_utils.py, data_parallel_size_local of nnodes;
+# vllm/distributed/parallel_state.py, the order of ranks; read on 2026-11-30)
+_STAGES_TOGETHER = frozenset({"vllm"})
 _TENSOR_VENDORS = ("nvidia", "amd")
 _TENSOR_CACHES = ("fp32", "fp16", "bf16")
 _WHOLE_TENSORS = frozenset(
@@ -148,7 +152,14 @@ def engine_rules(name: str | None) -> EngineRules | None:
 
 
 def no_split(
-    name: str, split: Mapping[str, int], *, machine_devices: int, vendor: str, family: str, kv_cache: str
+    name: str,
+    split: Mapping[str, int],
+    *,
+    machine_devices: int,
+    joined_devices: int,
+    vendor: str,
+    family: str,
+    kv_cache: str,
 ) -> tuple[str, str]:
     """Why an engine does not split a replica so, and what of the scenario to change; two empty strings where it does.
 
@@ -158,21 +169,28 @@ def no_split(
         Of ENGINES.
     split
         Sizes tp, pp, dp, ep and cp of one replica.
-    machine_devices
-        Devices of one machine.
+    machine_devices, joined_devices
+        Devices of one machine, and those that fast links join.
     vendor, family, kv_cache
         Of the device, of the model, and the format of the cache.
 
     Examples
     --------
     >>> two = {"tp": 2, "pp": 1, "dp": 1, "ep": 1, "cp": 1}
-    >>> no_split("llama.cpp", two, machine_devices=2, vendor="intel", family="llama", kv_cache="fp16")
+    >>> pair = {"machine_devices": 2, "joined_devices": 2, "family": "llama", "kv_cache": "fp16"}
+    >>> no_split("llama.cpp", two, vendor="intel", **pair)
     ('llama.cpp does not split tensors on devices of intel', 'write layout: {tp: 1}')
     """
+    tp, pp, dp = split["tp"], split["pp"], split["dp"]
+    if name in _STAGES_TOGETHER and min(pp, dp) > 1 and tp * pp * dp > max(machine_devices, joined_devices):
+        return (
+            f"{name} puts all stages of an attention rank on one node, so that the experts of each stage would be "
+            "exchanged between nodes",
+            "write layout: {dp: 1}, or {pp: 1}",
+        )
     if name not in ONE_MACHINE_ENGINES:
         return "", ""
-    tp, pp = split["tp"], split["pp"]
-    if min(tp, pp) > 1 or split["dp"] * split["ep"] * split["cp"] > 1:
+    if min(tp, pp) > 1 or dp * split["ep"] * split["cp"] > 1:
         return f"{name} splits a model by tensors or by stages alone", "write layout: {tp: 1}"
     if tp * pp > machine_devices:
         return f"{name} joins machines by a backend of its own, which is not planned for", "allow larger machines"

@@ -2,8 +2,9 @@
 
 A replica of `devices` runs `pp` pipeline stages; a stage runs `tp` tensor-parallel ranks for each of
 `dp = devices / (tp pp)` attention ranks, which share out the sequences and hold copies of the
-non-expert weights. Experts are spread over all devices of a stage. With a pipeline each of `pp`
-micro-batches walks all stages, so a step is one walk of a micro-batch on the devices of one stage.
+non-expert weights. Experts are spread over all devices of a stage, whole ones or a part of each. With
+a pipeline each of `pp` micro-batches walks all stages, so a step is one walk of a micro-batch on the
+devices of one stage.
 """
 
 from __future__ import annotations
@@ -259,11 +260,11 @@ class Replica:
         tokens = batch * (1.0 + drafted)
         with np.errstate(divide="ignore"):
             terms = {
-                "linear": self._linear(tokens, reads=True),
+                "linear": self._linear(tokens, self._dp, reads=True),
                 "experts": self._experts(tokens, reads=True),
                 "attention": self._decode_attention(batch, tokens, context_tokens),
-                "collectives": self._collectives(tokens, latency=True),
-                "pipeline": self._pipeline(tokens, latency=True),
+                "collectives": self._collectives(tokens, self._dp, latency=True),
+                "pipeline": self._pipeline(tokens, self._dp, latency=True),
                 "launch": self._launch(batch),
             }
         if self.speculation is not None:
@@ -285,7 +286,7 @@ class Replica:
         return self._prompt(tokens, cached_tokens, as_float(prompts), alone=False)
 
     def first_token(self, tokens: FloatOrArray, cached_tokens: FloatOrArray = 0) -> Terms:
-        """Time of one prompt on an idle engine: with the weights read, and every kernel launched.  [s]"""
+        """Time of one prompt on an idle engine: weights are read, kernels launched, one attention rank has it.  [s]"""
         return self._prompt(tokens, cached_tokens, 1.0, alone=True)
 
     def _prompt(
@@ -293,14 +294,14 @@ class Replica:
     ) -> Terms:
         cached = as_float(cached_tokens)
         new = np.maximum(as_float(tokens) - cached, 1.0)
-        share = self.constants.prompt_compute
+        share, ranks = self.constants.prompt_compute, as_float(1.0) if alone else self._dp
         with np.errstate(divide="ignore"):
             terms = {
-                "linear": self._linear(new, reads=alone, head_tokens=1.0 * alone, share=share),
+                "linear": self._linear(new, ranks, reads=alone, head_tokens=1.0 * alone, share=share),
                 "experts": self._experts(new, reads=alone, share=share),
-                "attention": self._prefill_attention(as_float(tokens), cached),
-                "collectives": self._collectives(new, latency=alone),
-                "pipeline": self._pipeline(new, latency=alone),
+                "attention": self._prefill_attention(as_float(tokens), cached, ranks),
+                "collectives": self._collectives(new, ranks, latency=alone),
+                "pipeline": self._pipeline(new, ranks, latency=alone),
             }
         unbatched = as_float(self.work.kernel_units) * as_float(self.constants.prompt_unit_s)
         unbatched = unbatched + as_float(self.constants.prompt_step_s)
@@ -364,19 +365,20 @@ class Replica:
     def _linear(
         self,
         tokens: FloatOrArray,
+        ranks: FloatOrArray,
         *,
         reads: bool,
         head_tokens: FloatOrArray | None = None,
         share: FloatOrArray = 1.0,
     ) -> FloatOrArray:
-        """Attention projections, dense and shared feed-forward, router; the head, of every token unless told."""
+        """Projections, dense and shared feed-forward, router on some attention ranks; the head, of all unless told."""
         linear, plain = self._linear_parameters
         rows, kept = as_float(tokens), self._linear_kept
         top = self.work.head_parameters
         flop_count = 2 * ((linear + plain) * rows + top * (rows if head_tokens is None else head_tokens))
         return self._time(
             self._linear_bytes if reads else 0.0,
-            flop_count / self._stage_devices,
+            flop_count / self._devices_of(ranks),
             self.peaks.linear,
             as_float(self.constants.bandwidth) * kept,
             as_float(self.constants.compute) * share * kept * self._narrow[0],
@@ -448,7 +450,7 @@ class Replica:
         compute = own.compute if own.attention_compute is None else own.attention_compute
         return self._time(read_bytes, flop_count, self.peaks.attention, read, as_float(compute) * self._narrow[2])
 
-    def _prefill_attention(self, prompt: FloatOrArray, cached: FloatOrArray) -> FloatOrArray:
+    def _prefill_attention(self, prompt: FloatOrArray, cached: FloatOrArray, ranks: FloatOrArray) -> FloatOrArray:
         flop_count = as_float(0.0)
         for layer in self.work.layers:
             pairs = as_float(causal_pair_count(prompt, layer.window_tokens))
@@ -457,36 +459,52 @@ class Replica:
             if np.any(layer.index_flop_per_pair):
                 whole = as_float(causal_pair_count(prompt)) - as_float(causal_pair_count(cached))
                 flop_count = flop_count + layer.count * layer.index_flop_per_pair * whole
-        return self._attention_time(0.0, flop_count / self._stage_devices)
+        return self._attention_time(0.0, flop_count / self._devices_of(ranks))
 
-    def _collectives(self, tokens: FloatOrArray, *, latency: bool) -> FloatOrArray:
+    def _collectives(self, tokens: FloatOrArray, ranks: FloatOrArray, *, latency: bool) -> FloatOrArray:
         """An all-reduce after attention and one after the feed-forward part of each layer.
 
-        Tensor ranks hold the same tokens: expert-parallel or not, they compute their share and add up. Between
-        attention ranks, which hold other tokens and wait for each other, experts take two all-to-alls. Ranks that share
-        out the tokens of a cache gather the queries and add up what each has found.
+        Tensor ranks hold the same tokens: expert-parallel or not, they compute their share and add up. Attention ranks
+        hold other tokens and wait for each other at the experts. Where these are spread over them they take two
+        all-to-alls; where each is cut over all devices of the stage, every device needs the tokens of all: they are
+        gathered, and the sums scattered, as much as an all-reduce of them all. Ranks that share out the tokens of a
+        cache gather the queries and add up what each has found.
         """
-        stage, experts, cache = self._groups
-        payload = self._payload(tokens)
+        stage, experts, tensor, cache = self._groups
+        payload = self._payload(tokens, ranks)
         reduce_s = stage.latency_s * latency + stage.all_reduce_s(payload)
+        gathered_s = reduce_s
+        if tensor is not None:
+            reduce_s = np.where(self._gathers, tensor.latency_s * latency + tensor.all_reduce_s(payload), reduce_s)
+            all_s = 2 * (stage.latency_s * latency) + stage.all_reduce_s(payload * ranks)
+            gathered_s = np.where(self._gathers, all_s, reduce_s)
         attention_s = reduce_s
         if cache is not None:
             attention_s = attention_s + 2 * (cache.latency_s * latency) + cache.all_reduce_s(payload)
         total = as_float(0.0)
         for layer, spread in zip(self.work.layers, self._spread):
-            joined_s: FloatOrArray = reduce_s
+            joined_s: FloatOrArray = np.where(as_float(layer.experts_per_token) > 0, gathered_s, reduce_s)
             if spread is not None:
                 exchange_s = experts.latency_s * latency + experts.all_to_all_s(payload * layer.experts_per_token)
-                joined_s = np.where(spread, 2 * exchange_s, reduce_s)
+                joined_s = np.where(spread, 2 * exchange_s, joined_s)
             total = total + layer.count * (attention_s + joined_s)
         return total
 
     @cached_property
-    def _groups(self) -> tuple[_Group, _Group, _Group | None]:
-        """The devices of a stage, ranks that share out experts, and those that share out the tokens of a cache."""
+    def _groups(self) -> tuple[_Group, _Group, _Group | None, _Group | None]:
+        """The devices of a stage, ranks that share out experts, tensor ranks, and those that share a cache's tokens.
+
+        Tensor ranks are told apart where each attention rank reduces among its own and experts are cut over all.
+        """
         cp = as_float(self.layout.cp)
         cache = self._group(cp) if np.any(cp > 1) else None
-        return self._group(self._stage_devices), self._group(as_float(self.layout.ep)), cache
+        tensor = self._group(as_float(self.layout.tp)) if np.any(self._gathers) else None
+        return self._group(self._stage_devices), self._group(as_float(self.layout.ep)), tensor, cache
+
+    @cached_property
+    def _gathers(self) -> NDArray[np.bool_]:
+        """Whether experts are cut over attention ranks that hold other tokens."""
+        return (as_float(self.layout.ep) <= 1) & (self._dp > 1)
 
     @cached_property
     def _spread(self) -> list[NDArray[np.bool_] | None]:
@@ -502,16 +520,20 @@ class Replica:
             ranks=ranks, inside=inside, link=self._link(inside), across=across, latency_s=self._latency_s(ranks)
         )
 
-    def _payload(self, tokens: FloatOrArray) -> FloatOrArray:
-        """Activations of the tokens of one attention rank.  [B]"""
-        return as_float(as_float(tokens) / self._dp * self.work.hidden * ACTIVATION_BYTES)
+    def _payload(self, tokens: FloatOrArray, ranks: FloatOrArray) -> FloatOrArray:
+        """Activations of the tokens of one of the attention ranks that have them.  [B]"""
+        return as_float(as_float(tokens) / ranks * self.work.hidden * ACTIVATION_BYTES)
 
-    def _pipeline(self, tokens: FloatOrArray, *, latency: bool) -> FloatOrArray:
+    def _devices_of(self, ranks: FloatOrArray) -> FloatOrArray:
+        """Devices of some attention ranks of a stage: a token stays on those of its own, but for its experts."""
+        return as_float(self.layout.tp) * ranks
+
+    def _pipeline(self, tokens: FloatOrArray, ranks: FloatOrArray, *, latency: bool) -> FloatOrArray:
         """Hops of the activations from stage to stage, at the slowest link that the replica spans."""
         if self._hop is None:
             return as_float(0.0)
         hops, link, latency_s = self._hop
-        return hops * as_float(point_to_point_s(self._payload(tokens), link, latency_s * latency))
+        return hops * as_float(point_to_point_s(self._payload(tokens, ranks), link, latency_s * latency))
 
     @cached_property
     def _hop(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None:

@@ -71,8 +71,8 @@ def _demand(launch: ServingLaunch) -> None:
     split = {name: getattr(layout, name) for name in ("tp", "pp", "dp", "ep", "cp")}
     family = launch.model.arch.family if launch.model.arch else ""
     reason, way = no_split(
-        "llama.cpp", split, machine_devices=machine.devices_per_node, vendor=machine.vendor, family=family,
-        kv_cache=fleet.kv_cache,
+        "llama.cpp", split, machine_devices=machine.devices_per_node, joined_devices=machine.devices_per_node,
+        vendor=machine.vendor, family=family, kv_cache=fleet.kv_cache,
     )  # fmt: skip
     if reason:
         raise NotExpressible(reason, way)

@@ -98,6 +98,7 @@ def _of_fleet(question: ServingQuestion, sizes: Sizes, sites: Sequence[Site]) ->
             engine,
             dict(zip(SIZES, split)),
             machine_devices=site.shape.devices,
+            joined_devices=site.domain,
             vendor=site.device.vendor,
             family=arch.family,
             kv_cache=question.fleet.kv_cache,

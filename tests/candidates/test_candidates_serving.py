@@ -15,6 +15,7 @@ from planner.api import load_model
 from planner.candidates.ledger import Ledger
 from planner.candidates.money import cost_microusd
 from planner.candidates.offers import Site, sites_of
+from planner.candidates.program import PREFILL
 from planner.candidates.serving import ServingTable, replica_layouts, resolve_serving, serving_table
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
@@ -161,6 +162,21 @@ def test_no_rank_holds_a_part_of_a_block_of_weights(weights: str, cut: bool) -> 
     assert not over
     assert dropped[0].count > 0
     assert "width of 1536 over 8 ranks is 192" in dropped[0].nearest
+
+
+@pytest.mark.parametrize(("engine", "apart"), [("vllm", False), ("sglang", True)])
+def test_stages_of_attention_ranks_lie_on_one_node_in_vllm(engine: str, apart: bool) -> None:
+    """Over two nodes its attention ranks share out the nodes, and each keeps its stages together: the experts of a
+    stage lie on both, where the plan had a node for each stage."""
+    wide = catalog(shapes=[shape(devices=8)])
+    asked = {"model": "mixtral-8x22b", "throughput": None, "estimator": "analytic", "engine": engine}
+
+    def both(layout: str) -> bool:
+        return len(solve(wide, layout=layout, **asked)[0]) > 0
+
+    assert both("tp1 pp2 dp8") is apart
+    assert both("tp1 pp2 dp4")  # within a node
+    assert both("tp8 pp2 dp1")
 
 
 def test_weights_of_eight_bits_are_in_blocks_where_the_repository_holds_them_so() -> None:
@@ -536,3 +552,23 @@ def test_the_best_layout_of_a_cost_is_that_of_which_most_may_be_planned() -> Non
             "output_tokens": {"mean": 300, "p95": 900}, "slo": {"ttft_p95": "2 s"}}  # fmt: skip
     plan = api.solve(scenario([], [chat], hardware={"allow": ["a100-*"]}))
     assert [problem.message for problem in api.verify(plan)] == []
+
+
+def test_of_pools_too_the_best_layout_of_a_cost_is_that_of_which_most_may_be_planned() -> None:
+    """A prefill pool that keeps its target at a higher rate, of which the target load lets less be planned, stood for
+    another: the plan called the cheapest was dearer than a plainer one, which the verifier refused."""
+    chat = {"name": "c", "model": "deepseek-v3", "qpm": 600, "input_tokens": 4000, "output_tokens": 1000,
+            "disaggregated": True, "slo": {"ttft_p95": "3 s", "tpot_p95": "50 ms"}}  # fmt: skip
+    hardware = {"allow": ["h200-sxm"], "providers": ["nebius"], "regions": ["eu-north1"]}
+
+    def most(layout: dict[str, int] | None) -> int:
+        """Prompts that a prefill replica on one node of eight takes.  [micro-requests/s]"""
+        asked = scenario([], [chat | ({"layout": layout} if layout else {})], hardware=hardware)
+        found, _ = table(asked, load_catalog())
+        rates = found.bucket_capacity_micro_per_s[:, 0]
+        mine = (found.role == PREFILL) & (found.nodes == 1) & (found.replicas == 1)
+        return int(rates[mine & (found.of_machines(lambda site: site.shape.devices) == 8)].max(initial=0))
+
+    apart = {stages: most({"pp": stages, "dp": 8 // stages}) for stages in (1, 2, 4)}
+    assert len(set(apart.values())) == 3
+    assert most(None) >= max(apart.values()) > 0

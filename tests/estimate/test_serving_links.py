@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from planner.architecture.load import load_model
-from planner.equations.communication import hierarchical_all_reduce_s
+from planner.equations.communication import hierarchical_all_reduce_s, ring_all_reduce_s
 from planner.estimate.machine import Machine
 from planner.estimate.serving_constants import TEXTBOOK
 from planner.estimate.serving_formats import ServingPeaks, serving_peaks
@@ -51,6 +51,43 @@ def test_experts_over_nodes_exchange_over_each_devices_own_link() -> None:
     least = 58 * 2 * payload * 8 / 16 / (50e9 * TEXTBOOK.link)
     assert float(across) > float(inside)
     assert least < float(across) < least + 2 * float(inside) + 61 * 1e-4
+
+
+@pytest.mark.parametrize(("tp", "dp"), [(1, 8), (2, 4), (4, 2)])
+def test_experts_cut_over_attention_ranks_take_the_tokens_of_all(tp: int, dp: int) -> None:
+    """vLLM's experts form one tensor-parallel group of all ranks by default: tokens of all are gathered there, and the
+    sums scattered. Each rank's own tokens alone were counted, an eighth of what goes over the links of eight ranks."""
+    tokens, rate = 4096.0, 450e9 * TEXTBOOK.link
+    found = replica("deepseek-v3", devices=8, tp=tp).prefill(tokens)["collectives"]
+    whole = tokens * 7168 * 2
+    own = float(ring_all_reduce_s(whole / dp, tp, rate))  # after attention, and after the three dense layers
+    assert float(found) == pytest.approx((61 + 3) * own + 58 * float(ring_all_reduce_s(whole, 8, rate)), rel=1e-9)
+    slow = replace(replica("deepseek-v3", devices=8, tp=tp), constants=replace(TEXTBOOK, collective_s=1.0))
+    waits = (61 + 3) * (tp > 1) + 58 * 2  # gathering and scattering wait apart
+    assert float(slow.decode_step(8.0, 1000.0)["collectives"]) == pytest.approx(waits, rel=1e-4)
+    tensors = replica("deepseek-v3", devices=8, tp=8).prefill(tokens)["collectives"]
+    assert float(found) < float(tensors)  # attention of other tokens on each rank still saves its all-reduce
+
+
+def test_a_lone_prompt_stays_on_its_attention_rank() -> None:
+    """Its experts lie on all devices; what it has for attention is one rank's, as if there were no others."""
+    one, ranks, tensors = (
+        replica("deepseek-v3", **layout).first_token(8192.0)
+        for layout in ({"devices": 1}, {"devices": 8, "tp": 1}, {"devices": 8, "tp": 8})
+    )
+    for name in ("linear", "attention"):
+        assert float(ranks[name]) == pytest.approx(float(one[name]), rel=1e-9)
+        assert float(ranks[name]) == pytest.approx(8 * float(tensors[name]), rel=1e-3)
+    assert float(ranks["experts"]) == pytest.approx(float(one["experts"]) / 8, rel=1e-9)
+    engine = replica("deepseek-v3", devices=8, tp=1)
+    assert float(engine.prefill_alone_s(8192.0)) > 2 * float(engine.prefill_s(8192.0))  # of which ranks take eight
+
+
+@pytest.mark.parametrize("ep", [1, 8])
+def test_one_attention_rank_is_no_other_for_a_lone_prompt(ep: int) -> None:
+    engine = replica("deepseek-v3", devices=8, tp=8, ep=ep)
+    alone, shared = engine.first_token(8192.0), engine.prefill(8192.0)
+    assert float(alone["attention"]) == float(shared["attention"])
 
 
 def test_devices_without_links_talk_over_host_and_network() -> None:

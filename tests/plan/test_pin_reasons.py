@@ -74,6 +74,11 @@ def test_tensor_ranks_that_nobody_fixed_do_not_leave_a_machine() -> None:
         (served("tp8 pp80"), "640 devices are more than 16 machines of 8, the most of a replica", ""),
         (served("ep4 tp2 dp1", model="mixtral-8x7b"), "over all 2 ranks of a stage (tp·dp), or over one", "dp: 2"),
         (
+            served("pp2 dp8", model="deepseek-v3"),
+            "vllm puts all stages of an attention rank on one node, so that the experts of each stage would be",
+            "",
+        ),
+        (
             served("tp2 pp2", engine="llama.cpp", weights="q8_0"),
             "llama.cpp splits a model by tensors or by stages alone",
             "",
