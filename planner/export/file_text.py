@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import Any
 
 from planner.carriers import dataclass
-from planner.export.launch import Launch, TrainingLaunch
+from planner.export.launch import Launch, ServingLaunch, TrainingLaunch
 from planner.report.escape import terminal
 
 DNS_LABEL_LENGTH = 63
@@ -279,8 +279,24 @@ def header_lines(launch: Launch, target: Target, blanks: Sequence[Blank] = (), n
         lines.append("The plan does not know these; set them before use:")
         width = max(len(blank.name) for blank in blanks)
         lines += [f"  {blank.name:{width}}  {blank.meaning}" for blank in blanks]
-    lines += [f"Note: {note}" for note in notes]
+    lines += [f"Note: {note}" for note in [*notes, *_rack_notes(launch)]]
     return [" " * (len(line) - len(line.lstrip(" "))) + comment(line) for line in lines]
+
+
+def _rack_notes(launch: Launch) -> list[str]:
+    """That nodes which work together are to be had where the links of their devices reach."""
+    if isinstance(launch, TrainingLaunch):
+        nodes, what = launch.nodes_per_job, "job"
+    else:
+        nodes, what = (launch.nodes_per_replica, "replica") if isinstance(launch, ServingLaunch) else (1, "")
+    rack = launch.machine.rack_nodes
+    if nodes < 2 or rack < 2:
+        return []
+    where = f"in one rack of {rack}" if nodes <= rack else f"in as few racks of {rack} as hold them"
+    return [
+        f"the plan counts on the links of racks: the {nodes} nodes of a {what} must stand {where}; ask for "
+        "that (a placement policy, a block; in Kubernetes a ComputeDomain), or all of it takes the network"
+    ]
 
 
 def placed(launch: Launch) -> str:

@@ -214,6 +214,7 @@ class Machine:
     host_memory_bytes: int | None
     network_kind: str
     torus: tuple[int, ...]  # axes of a slice of TPUs; () of what is none
+    rack_nodes: int = 1  # that links of the devices themselves join
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import ceil, prod
+from typing import TYPE_CHECKING, Any, cast
 
 from planner.candidates.calendar import RESERVED
 from planner.candidates.ledger import Drop
@@ -479,6 +480,26 @@ def idle_warnings(candidates: Candidates, workloads: Sequence[Workload]) -> Iter
             f"{_window(candidates, index)}: {HELD}, so that {', '.join(dict.fromkeys(paying))} rents "
             f"dearer ones; what may move is planned once for those days ({begin}horizon: {days}) and once for the rest"
         )
+
+
+def rack_warnings(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator[str]:
+    """Jobs and replicas on several nodes that count on the links of a rack, which nobody has without asking."""
+    for workload in workloads:
+        told: set[str] = set()
+        for row in workload["allocations"]:
+            shape, layout = candidates.catalog.shapes.get(row["shape"]), cast("Mapping[str, Any]", row["layout"])
+            if shape is None or shape.scale_up_devices <= shape.devices:
+                continue
+            rack, job = shape.scale_up_devices // shape.devices, workload["kind"] == "training"
+            nodes = ceil(prod(layout[name] for name in ("dp", "tp", "pp", *(["cp"] if job else []))) / shape.devices)
+            if nodes > 1:
+                what = f"the {nodes} nodes of {'the job' if job else 'each replica'}"
+                where = f"one rack of {rack}" if nodes <= rack else f"as few racks of {rack} as hold them"
+                told.add(f"{workload['name']}: {what} must stand in {where}, whose links join their devices: {ASKED}")
+        yield from sorted(told)
+
+
+ASKED = "ask for that (a placement policy, a block)"
 
 
 def network_warnings(candidates: Candidates) -> Iterator[str]:

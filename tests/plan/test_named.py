@@ -46,6 +46,24 @@ def test_owned_machines_of_a_reference_design_work_together() -> None:
     assert not api.verify(document)
 
 
+def test_nodes_of_one_rack_are_to_be_asked_for() -> None:
+    """Trays of four are joined by the rack's links: eighteen of them talk as fast as four devices of one do."""
+    sold = load_catalog()
+    racks = {one.id: one for one in sold.shapes.values() if one.device in ("gb200-nvl72", "gb300-nvl72")}
+    assert {one.scale_up_devices for one in racks.values()} == {72}
+    chat = {"name": "chat", "model": "kimi-k2", "qpm": 100, "input_tokens": 1000, "output_tokens": 300}
+    plan = api.solve(scenario(serving=[chat], hardware={"allow": ["gb200-nvl72"], "providers": ["coreweave"]}))
+    (row,) = plan.document["workloads"][0]["allocations"]
+    nodes = row["devices_per_replica"] // 4
+    told = f"the {nodes} nodes of each replica must stand in one rack of 18"
+    assert nodes > 1
+    assert any(told in text for text in plan.document["warnings"])
+    (file,) = (one.text for one in api.export_plan(plan, "kubernetes").files if one.name.startswith("chat"))
+    assert f"the {nodes} nodes of a replica must stand in one rack of 18" in file
+    alone = api.solve(scenario(serving=[{**chat, "model": "llama-3.1-8b"}], hardware={"allow": ["gb200-nvl72"]}))
+    assert not any("rack" in text for text in alone.document["warnings"])
+
+
 @pytest.mark.parametrize(
     ("hardware", "rest"),
     [
