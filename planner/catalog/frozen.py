@@ -22,7 +22,7 @@ from typing import Any
 from planner.catalog import model
 from planner.catalog.check import facts_of
 from planner.catalog.layer import aliases_of
-from planner.catalog.model import Catalog, Fabric
+from planner.catalog.model import Catalog, Fabric, TrainingFamily
 from planner.catalog.offers import PRICE_MODELS, QUALITIES, is_price
 from planner.catalog.reading import STATUSES, Problems, is_date
 from planner.errors import InputError, Place
@@ -30,7 +30,10 @@ from planner.files import StrPath, read_text
 
 NOT_CONTENT = ("path", "digest", "aliases", "own_prices", "named")
 # fields that came later count where they say something: catalogs that were frozen before keep their name
-_LATER: Mapping[type[Any], Mapping[str, object]] = {Fabric: {"sustained_share": 1.0, "facts": {}}}
+_LATER: Mapping[type[Any], Mapping[str, object]] = {
+    Fabric: {"sustained_share": 1.0, "facts": {}},
+    TrainingFamily: {"work": 1.0},
+}
 _GETTERS: dict[type[Any], Callable[[object], tuple[object, ...]]] = {}
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
