@@ -17,7 +17,10 @@ GBIT = 1e9 / 8
 def test_every_shape_stands_on_a_device(catalog: Catalog) -> None:
     for shape in catalog.shapes.values():
         device = catalog.devices[shape.device]
-        assert 1 <= shape.scale_up_devices <= shape.devices, shape.id
+        assert shape.scale_up_devices >= 1, shape.id
+        if shape.scale_up_devices > shape.devices:  # trays of a rack
+            assert shape.device in ("gb200-nvl72", "gb300-nvl72"), shape.id
+            assert shape.scale_up_devices % shape.devices == 0, shape.id
         assert 0 < shape.compute_share <= 1
         assert 0 < shape.bandwidth_share <= 1
         assert (shape.memory_bytes_per_device or 0) <= device.memory_bytes, shape.id
