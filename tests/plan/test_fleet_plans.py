@@ -432,7 +432,7 @@ def test_pools_of_a_fleet_lie_in_one_place(monkeypatch: pytest.MonkeyPatch) -> N
     assert {row["role"] for row in rows} == {"prefill", "decode"}  # type: ignore[typeddict-item]
     assert len({(row["provider"], row["region"]) for row in rows}) == 1
     monkeypatch.setattr("planner.candidates.search._places", lambda facts, role: 0 * role)
-    with pytest.raises(PlanError, match="pools lie in 2 places"):
+    with pytest.raises(PlanError, match=r"pools lie in \d places"):
         api.solve("disaggregated")
     monkeypatch.setattr("planner.api.sessions._verify", lambda *_, **__: [])  # as of futures, which lack the rule
-    assert any("its pools lie in 2 places" in one for one in api.solve("disaggregated").document["warnings"])
+    assert any(re.search(r"its pools lie in \d places", one) for one in api.solve("disaggregated").document["warnings"])
