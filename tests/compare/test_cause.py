@@ -288,7 +288,7 @@ def test_a_cause_leads_to_the_decision_and_none_of_it_can_be_spared(factors: lis
 @pytest.mark.parametrize("name", ["mixed-job", "spot-first"])
 def test_a_job_on_several_offers_uses_all_of_them(name: str) -> None:
     """A dearer second offer was passed over as one that the plan does not use."""
-    session = api.session(name)
+    session = api.session(api.load_scenario(name, settings=["prefer=cheapest"]))
     rows = session.solve().document["workloads"][0]["allocations"]
     assert len({row["offer"] for row in rows}) > 1
     listed, solution = solve_within_targets(session.candidates, lambda asked: api.optimize(asked.program))
