@@ -211,5 +211,5 @@ def test_progress_on_a_terminal(run: Run, here: Path, monkeypatch: pytest.Monkey
     assert "4 of 4" not in run(*SWEEP).err  # no terminal
     monkeypatch.setattr(type(sys.stderr), "isatty", lambda self: True, raising=False)
     err = run(*SWEEP).err
-    assert "\r4 of 4, best $252" in err
+    assert "\r4 of 4, best $256" in err
     assert err.endswith("\r")

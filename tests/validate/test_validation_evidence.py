@@ -224,7 +224,7 @@ def test_a_row_without_its_source_keeps_its_tokens_and_flops() -> None:
         Point(row=row, family="ampere", part="a", framework="fsdp", measured_s=1.0, configuration=row.id)
         for row in (rows[0], rows[2])
     )
-    held = HeldOut(points=points, predicted_s=np.array([4.0, 5.0]), spread=np.ones(2), vendor=np.zeros(2))
+    held = HeldOut(points=points, predicted_s=np.array([4.0, 5.0]), spread=np.ones(2))
     found = without_source(rows, shipped, held)
     assert found[0].step_time_s == 4.0
     assert (found[0].tokens_per_s_per_device, found[0].tflops_per_device) == (50.0, 25.0)
