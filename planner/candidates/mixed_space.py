@@ -224,7 +224,7 @@ def _fitting(question: TrainingQuestion, site: Site, counts: Sequence[int], conf
     shape = site.shape
     rules = replace(
         question.rules,
-        domain_devices=max(shape.devices, shape.scale_up_devices),
+        domain_devices=shape.domain_devices,
         batches=(high,),
         batch_range=(1.0, high),
     )

@@ -64,7 +64,7 @@ class Site:
     @cached_property
     def domain(self) -> int:
         """Devices that fast links join: those of a shape, or of several in one fast domain."""
-        return max(self.shape.devices, self.shape.scale_up_devices)
+        return self.shape.domain_devices
 
     @property
     def fast_links(self) -> bool:

@@ -77,7 +77,7 @@ def under_way(
     if job.step_time is None:
         return None
     shape, count = measured_on(job.step_time, scenario, catalog)
-    domain = replace(rules, domain_devices=max(shape.devices, shape.scale_up_devices))
+    domain = replace(rules, domain_devices=shape.domain_devices)
     legal, given = enumerate_layouts(arch, [count * shape.devices], domain), job.step_time.layout
     if given.pp is None or given.sharding is None:  # what runs need not be what anyone advises, where it is said
         legal = offered(job, rules, legal)

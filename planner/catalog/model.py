@@ -86,7 +86,7 @@ class Shape:
     memory_bytes_per_device: int | None = None  # when less than the device's own
     vcpus: int | None = None
     host_memory_bytes: int | None = None
-    scale_up_devices: int = 1  # devices of this shape in one fast domain
+    scale_up_devices: int = 1  # devices in one fast domain: of this shape, or of several that share a rack
     inter_node_bytes_per_s_per_device: float | None = None  # None: unknown, one shape only
     network_kind: str = ""
     cluster_required: bool = False
@@ -94,6 +94,16 @@ class Shape:
     torus: tuple[int, ...] = ()
     wraparound: tuple[bool, ...] = ()
     facts: Mapping[str, Provenance] = field(default_factory=dict)
+
+    @property
+    def domain_devices(self) -> int:
+        """Devices that may be laid out as one machine: those of the shape, or of several in one fast domain."""
+        return max(self.devices, self.scale_up_devices)
+
+    @property
+    def domain_shapes(self) -> int:
+        """How many of it lie in one fast domain, such as trays in a rack; 1 of most."""
+        return self.domain_devices // self.devices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,7 +121,7 @@ def serving_layout_findings(
     yield from _block_findings(where, arch, split, engine if blocks else "")
     yield from _pin_findings(where, pinned, split)
     own = shape.inter_node_bytes_per_s_per_device  # None: the scenario says what there is
-    stretched = split["tp"] * split["pp"] * split["dp"] > max(shape.devices, shape.scale_up_devices)
+    stretched = split["tp"] * split["pp"] * split["dp"] > shape.domain_devices
     if stretched and own is not None and own < FABRIC_BYTES_PER_S and not {"tp", "pp"} & set(pinned):
         yield _illegal(where, f"a replica over several {shape.id}, at {8e-9 * own:.3g} Gbit/s a device")
 
@@ -190,7 +190,7 @@ def _framework_findings(where: str, name: str, split: TrainingLayout) -> Iterato
 def _tensor_findings(
     where: str, arch: Architecture, tp: int, shape: Shape, *, named: bool = False
 ) -> Iterator[Finding]:
-    domain = max(shape.devices, shape.scale_up_devices)
+    domain = shape.domain_devices
     if tp > domain and not (named and tp % domain == 0):
         yield _illegal(where, f"tp {tp} leaves the fast domain of {shape.id}")
     if tp > 1 and not arch.layers:

@@ -405,7 +405,7 @@ def _machine(row: Allocation, catalog: Catalog) -> Machine:
         host_memory_bytes=int(shape.host_memory_bytes * own) if shape and shape.host_memory_bytes else None,
         network_kind=shape.network_kind if shape else "",
         torus=shape.torus if shape else (),
-        rack_nodes=max(shape.scale_up_devices // shape.devices, 1) if shape else 1,
+        rack_nodes=shape.domain_shapes if shape else 1,
     )
 
 

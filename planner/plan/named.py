@@ -54,6 +54,7 @@ UNTOLD = {  # of ways of which nothing nearer is known
 }
 TOGETHER = "over several of them more may fit, once their network is known: hardware.assume_inter_node: 400 Gbit/s, say"
 MENDED = "the rate of one machine, one way, mends that: hardware.assume_inter_node: 400 Gbit/s, say"
+ASKED = "ask for that (a placement policy, a block)"  # of nodes of one rack
 HELD = "a fleet holds its machines for the whole plan"
 IDLE = 0.1  # of the time that owned machines are there: more of it is worth a warning
 RIVALS = 3  # shapes that a warning names
@@ -488,18 +489,15 @@ def rack_warnings(candidates: Candidates, workloads: Sequence[Workload]) -> Iter
         told: set[str] = set()
         for row in workload["allocations"]:
             shape, layout = candidates.catalog.shapes.get(row["shape"]), cast("Mapping[str, Any]", row["layout"])
-            if shape is None or shape.scale_up_devices <= shape.devices:
+            if shape is None or shape.domain_shapes == 1:
                 continue
-            rack, job = shape.scale_up_devices // shape.devices, workload["kind"] == "training"
+            rack, job = shape.domain_shapes, workload["kind"] == "training"
             nodes = ceil(prod(layout[name] for name in ("dp", "tp", "pp", *(["cp"] if job else []))) / shape.devices)
             if nodes > 1:
                 what = f"the {nodes} nodes of {'the job' if job else 'each replica'}"
                 where = f"one rack of {rack}" if nodes <= rack else f"as few racks of {rack} as hold them"
                 told.add(f"{workload['name']}: {what} must stand in {where}, whose links join their devices: {ASKED}")
         yield from sorted(told)
-
-
-ASKED = "ask for that (a placement policy, a block)"
 
 
 def network_warnings(candidates: Candidates) -> Iterator[str]:

@@ -243,7 +243,7 @@ def _rules(
     pin = workload.layout
     assert pin is not None
     sizes, layers = pin.sizes, max(arch.layer_count, 1)
-    widest = max((max(shape.devices, shape.scale_up_devices) for shape in catalog.shapes.values()), default=1)
+    widest = max((shape.domain_devices for shape in catalog.shapes.values()), default=1)
     heads = (
         ", ".join(dict.fromkeys(f"{group.query_heads} heads" for group in arch.layers)) or "a model of unknown shape"
     )
