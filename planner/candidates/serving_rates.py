@@ -134,6 +134,7 @@ def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Le
             question.fleet,
             [(group[0].device, group[0].shape) for group in groups],
             sizes,
+            layout.dp,
             by_engine=question.tier == "analytic",
         ),
         sizes=tuple(sizes),

@@ -396,7 +396,7 @@ def one_replica(
         arch=arch,
         recall=recall,
         replica=replica,
-        limits=row_limits(fleet, [(facts.device, facts.shape)], [1], by_engine=by_engine),
+        limits=row_limits(fleet, [(facts.device, facts.shape)], [1], split["dp"], by_engine=by_engine),
         margins=tier.margins(fleet.confidence_share),
     )
     requests = requests_of(fleet.traffic, fleet.prefix_cached or 0.0)

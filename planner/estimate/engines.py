@@ -33,6 +33,7 @@ class EngineRules:
     fraction: Fraction
     source: str
     narrow_sums: bool = False  # products are added up at 16 bits
+    of_ranks: bool = False  # sequences and tokens of a step are of one attention rank, not of all of a replica
     vendors: tuple[str, ...] = ()  # whose devices it runs on; () = not known to be fewer than all
     but: tuple[tuple[str, str], ...] = ()  # vendors and kinds of devices of theirs on which it does not
     formats: tuple[str, ...] = ()  # of weights that it serves; () = all but files of llama.cpp
@@ -41,17 +42,21 @@ class EngineRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What an engine on a device may run at once, as given or by default."""
+    """What an engine on a device may run at once, as given or by default, in the words of its own options."""
 
     max_num_seqs: int
     max_batched_tokens: int
     memory_fraction: float
     fraction: Fraction
+    of_ranks: bool = False  # sequences and tokens are of one attention rank
 
 
 # Whose devices and which weights: installation pages and lists of quantisations of each project (recalled, 2026-11-23)
 _FILES = ("fp32", "fp16", "bf16", "q4_k_m", "q4_k_s", "q4_0", "q4_1", "q5_0", "q8_0", "mxfp4")
 _PLAIN = ("fp32", "fp16", "bf16", "int8")
+# Limits of ranks: each of vLLM's is an engine of its own, and TensorRT-LLM's executors are one a rank; SGLang divides
+# both by the ranks (ai-dynamo/dynamo pull request 11982, sgl-project/sglang pull requests 20063 and 28884; read on
+# 2026-12-01)
 # Of the cache: choices of --kv-cache-dtype of vLLM 0.33.0 and SGLang 0.5.23, of kv_cache_config of trtllm-serve and of
 # --cache-type-k of llama.cpp, as recorded of each; `plan export` has a word for every one of them
 _EIGHT_BITS = ("bf16", "fp16", "fp8", "nvfp4")
@@ -62,12 +67,12 @@ ENGINES: Mapping[str, EngineRules] = MappingProxyType(
         rules.name: rules
         for rules in (
             EngineRules(name="vllm", max_num_seqs=256, max_batched_tokens=2048, memory_fraction=0.9,
-                        fraction="of_device", source=_VLLM, caches=(*_EIGHT_BITS, "int8", "int4")),
+                        fraction="of_device", of_ranks=True, source=_VLLM, caches=(*_EIGHT_BITS, "int8", "int4")),
             EngineRules(name="sglang", max_num_seqs=2048, max_batched_tokens=8192, memory_fraction=0.88,
                         fraction="static", vendors=("nvidia", "amd", "intel", "huawei", "google"), caches=_EIGHT_BITS,
                         source="sgl-project/sglang: python/sglang/srt/server_args.py (mem_fraction_static)"),
             EngineRules(name="trt-llm", max_num_seqs=2048, max_batched_tokens=8192, memory_fraction=0.9,
-                        fraction="of_free", vendors=("nvidia",), caches=_EIGHT_BITS,
+                        fraction="of_free", of_ranks=True, vendors=("nvidia",), caches=_EIGHT_BITS,
                         source="NVIDIA TensorRT-LLM: Tuning Max Batch Size and Max Num Tokens; Memory Usage"),
             EngineRules(name="fastertransformer", max_num_seqs=256, max_batched_tokens=8192, memory_fraction=0.9,
                         fraction="of_free", vendors=("nvidia",), formats=_PLAIN,
@@ -285,6 +290,7 @@ def engine_limits(
         max_batched_tokens=max_batched_tokens or tokens,
         memory_fraction=memory_fraction or rules.memory_fraction,
         fraction=rules.fraction,
+        of_ranks=rules.of_ranks,
     )
 
 

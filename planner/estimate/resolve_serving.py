@@ -105,7 +105,7 @@ def requests_of(traffic: Traffic, prefix_cached: float = 0.0) -> Requests:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowLimits:
-    """What the engine of each replica may run at once; arrays (n,), or numbers."""
+    """What each replica may run at once, all attention ranks together; arrays (n,), or numbers."""
 
     max_num_seqs: Any
     max_batched_tokens: Any
@@ -122,7 +122,12 @@ PLAIN_FRACTION = 0.9  # of the device, where no engine is asked
 
 
 def row_limits(
-    fleet: ServingFleet, places: Sequence[tuple[Device, Shape]], sizes: Sequence[int], *, by_engine: bool = True
+    fleet: ServingFleet,
+    places: Sequence[tuple[Device, Shape]],
+    sizes: Sequence[int],
+    ranks: Any = 1.0,
+    *,
+    by_engine: bool = True,
 ) -> RowLimits:
     """The engine's limits on each kind of machine, each as often as it has replicas; without one only what is given.
 
@@ -136,6 +141,8 @@ def row_limits(
         Device and shape of each kind of machine.
     sizes
         Replicas on each of them, in the same order; n together.
+    ranks
+        Attention ranks of each replica, (n,) or a number: some engines count the limits of each by itself.
     by_engine
         What is not given is the default of the engine; False: it is no limit then, and PLAIN_FRACTION of the memory.
     """
@@ -162,6 +169,9 @@ def row_limits(
     ]
     names = ("max_num_seqs", "max_batched_tokens", "memory_fraction")
     columns = {name: np.repeat([float(getattr(one, name)) for one in each], sizes) for name in names}
+    if each[0].of_ranks:
+        columns["max_batched_tokens"] = columns["max_batched_tokens"] * ranks
+        columns["max_num_seqs"] = columns["max_num_seqs"] * np.where(np.repeat(alone, sizes), 1.0, ranks)
     return RowLimits(fraction=each[0].fraction, **columns)
 
 

@@ -59,6 +59,11 @@ class Slowed:
         return Slowed(replica=self.replica.take(index), factor=factor[index] if factor.ndim else factor)
 
     @property
+    def ranks(self) -> FloatOrArray:
+        """Attention ranks.  [count]"""
+        return self.replica.ranks
+
+    @property
     def request_s(self) -> FloatOrArray:
         """Time that a request spends outside the engine.  [s]"""
         return as_float(self.replica.request_s) * self.factor

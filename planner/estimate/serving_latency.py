@@ -53,13 +53,14 @@ class Demand:
     linear_s: Values  # prefill of n tokens: linear_s n + square_s n^2
     square_s: Values
     limit: Values  # running sequences
-    budget: Values  # tokens of one step
+    budget: Values  # tokens of one step of one attention rank, which has the whole of a prompt
     variability: Values  # c_a^2
     alone_s: Values  # first token of a mean prompt on an idle engine
     request_s: Values
     first_token_s: Values  # time per token of one sequence by itself
     full_token_s: Values  # and in a full batch
     tokens_of_step: Values  # tokens that a step gives one sequence: above 1 with speculation
+    ranks: Any = 1.0  # of attention, which step together
     transfer_s: Any = 0.0  # of the cache, after the first token
     elsewhere_s: Any = 0.0  # before the first step here
     think_s: Any = np.inf  # from an answer to the next request of the same user; infinite: requests come by themselves
@@ -108,7 +109,8 @@ class Demand:
             linear_s=once / new - square * new,
             square_s=square,
             limit=slots,
-            budget=np.maximum(as_float(max_batched_tokens) - slots, 16.0),
+            budget=np.maximum((as_float(max_batched_tokens) - slots) / replica.ranks, 16.0),
+            ranks=as_float(replica.ranks),
             variability=as_float(variability),
             alone_s=as_float(replica.prefill_alone_s(shape.input_tokens, cached)),
             request_s=as_float(replica.request_s),
@@ -479,7 +481,8 @@ class Point:
         """Prompts of a step that has no room for more."""
         demand = self.demand
         longest = demand.new * np.exp(SCORE["p99"] * demand.sigma)
-        return demand.budget * (demand.linear_s + demand.square_s * np.maximum(2 * longest, demand.budget))
+        tokens = demand.budget * demand.ranks
+        return tokens * (demand.linear_s + demand.square_s * np.maximum(2 * longest, demand.budget))
 
     @cached_property
     def late_step_s(self) -> Values:

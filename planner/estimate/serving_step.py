@@ -127,6 +127,11 @@ class StepTimes(Protocol):
     """What a model of the load needs to know of a replica; numbers or arrays, one element a replica."""
 
     @property
+    def ranks(self) -> FloatOrArray:
+        """Attention ranks, each of which has prompts and sequences of its own.  [count]"""
+        ...
+
+    @property
     def request_s(self) -> FloatOrArray:
         """Time that a request spends outside the engine.  [s]"""
         ...
@@ -204,6 +209,11 @@ class Replica:
     peaks: ServingPeaks
     constants: ServingConstants
     speculation: Speculation | None = None
+
+    @property
+    def ranks(self) -> FloatOrArray:
+        """Attention ranks.  [count]"""
+        return self._dp
 
     @property
     def request_s(self) -> FloatOrArray:

@@ -134,12 +134,16 @@ def sequences(launch: ServingLaunch) -> int | None:
     return None if batch is None or not math.isfinite(batch) or batch < 1 else int(batch)
 
 
-def step_tokens(launch: ServingLaunch) -> int | None:
-    """Tokens of one step, never fewer than its sequences; None where no limit is known.  [tokens]"""
-    limits = launch.limits
+def step_tokens(launch: ServingLaunch, engine: str) -> int | None:
+    """Tokens of one step as an engine counts them, never fewer than its sequences; None: no limit is known.  [tokens]
+
+    As planned: what one engine takes on each attention rank is another's on all of them.
+    """
+    limits, rules, ranks = launch.limits, engine_rules(engine), launch.layout.dp
     if limits is None or not math.isfinite(limits.max_batched_tokens):
         return None
-    return max(int(limits.max_batched_tokens), sequences(launch) or 0)
+    whole = int(limits.max_batched_tokens) * (ranks if limits.of_ranks else 1)
+    return -(-max(whole, sequences(launch) or 0) // (ranks if rules is not None and rules.of_ranks else 1))
 
 
 def context_tokens(launch: ServingLaunch) -> int:

@@ -99,7 +99,7 @@ def arguments(launch: ServingLaunch) -> list[Argument]:
     launch
         A fleet's allocation that llama.cpp serves.
     """
-    layout, cache, step = launch.layout, CACHES[launch.fleet.kv_cache], engine.step_tokens(launch)
+    layout, cache, step = launch.layout, CACHES[launch.fleet.kv_cache], engine.step_tokens(launch, "llama.cpp")
     size = layout.tp * layout.pp
     found: list[Argument] = [
         ("--n-gpu-layers", "all"),

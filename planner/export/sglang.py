@@ -108,7 +108,7 @@ def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argum
 
 
 def _limits(launch: ServingLaunch) -> list[Argument]:
-    sequences, tokens = engine.sequences(launch), engine.step_tokens(launch)
+    sequences, tokens = engine.sequences(launch), engine.step_tokens(launch, "sglang")
     share = engine.static_share(launch, "sglang")
     found: list[Argument] = [("--context-length", engine.context_tokens(launch))]
     if sequences is not None:

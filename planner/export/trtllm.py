@@ -99,7 +99,7 @@ def arguments(launch: ServingLaunch, options: str) -> list[Argument]:
     options
         Name of the file of further options, beside the script.
     """
-    layout, sequences, step = launch.layout, engine.sequences(launch), engine.step_tokens(launch)
+    layout, sequences, step = launch.layout, engine.sequences(launch), engine.step_tokens(launch, "trt-llm")
     found: list[Argument] = [
         ("--backend", "pytorch"),
         ("--tp_size", layout.tp * layout.dp),

@@ -133,7 +133,11 @@ def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argum
 
 
 def _limits(launch: ServingLaunch) -> list[Argument]:
-    sequences, tokens, share = engine.sequences(launch), engine.step_tokens(launch), engine.memory_share(launch, "vllm")
+    sequences, tokens, share = (
+        engine.sequences(launch),
+        engine.step_tokens(launch, "vllm"),
+        engine.memory_share(launch, "vllm"),
+    )
     found: list[Argument] = [("--max-model-len", engine.context_tokens(launch))]
     if sequences is not None:
         found.append(("--max-num-seqs", -(-sequences // launch.layout.dp)))  # of one data-parallel rank

@@ -122,10 +122,13 @@ class EngineLimits(Part):
     """Limits of the serving engine; what is not given is the engine's own default."""
 
     max_num_seqs: Count | None = Field(
-        None, description="sequences that the engine runs at once; left out: its default for the device"
+        None,
+        description="sequences at once, as the engine's option counts them: of vLLM and TensorRT-LLM those of each "
+        "attention rank (dp); left out: its default for the device",
     )
     max_num_batched_tokens: Length | None = Field(
-        None, description="tokens of one step; left out: the engine's default for the device"
+        None,
+        description="tokens of one step, counted in the same way; left out: the engine's default for the device",
     )
     memory_fraction: Share | None = Field(None, description="as the engine means it; else its own default")
 

@@ -11,6 +11,7 @@ from planner.equations.queueing import others_in_window, running_variance, slot_
 from planner.equations.serving_load import steady_state_requests_per_s
 from planner.estimate import serving_open
 from planner.estimate.serving import given_throughput_capacity
+from planner.estimate.serving_latency import Demand
 from planner.estimate.serving_open import RequestShape, Targets, load_at, slo_capacity
 from planner.estimate.serving_pools import decode_pool_capacity, prefill_pool_capacity
 from planner.estimate.serving_root import crossing, crossing_of_rows
@@ -68,6 +69,13 @@ def test_slots_bind_where_targets_are_wide() -> None:
     np.testing.assert_allclose(found.sequences, [1.0, 16.0, 64.0], rtol=1e-3)
 
 
+def test_a_prompt_is_cut_into_what_its_own_rank_takes_a_step() -> None:
+    """Of 8,192 tokens of eight ranks each takes 1,024: a prompt of 8,000 goes through eight steps, not one."""
+    shape = RequestShape(input_tokens=8000.0, output_tokens=100.0)
+    one, eight = (Demand.of(Plain(ranks=ranks), shape, 0.0, 1.0, 8192.0) for ranks in (1.0, 8.0))
+    assert (float(one.chunks), float(eight.chunks)) == (1.0, 8.0)
+
+
 def test_blocks_and_rows_that_cannot_be_taken_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     count = 300
@@ -86,7 +94,7 @@ def test_blocks_and_rows_that_cannot_be_taken_give_the_same(monkeypatch: pytest.
     assert blocks.binding.tolist() == whole.binding.tolist()
 
     class Fixed:  # knows its times, not its rows
-        request_s, step_s, token_s = 0.0, engine.step_s, engine.token_s
+        request_s, ranks, step_s, token_s = 0.0, 1.0, engine.step_s, engine.token_s
         prefill_s, prefill_alone_s = engine.prefill_s, engine.prefill_alone_s
 
     fixed: Any = Fixed

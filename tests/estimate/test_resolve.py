@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from planner.api import load_model
@@ -13,6 +14,7 @@ from planner.candidates.training_question import asked_batches
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.estimate import resolve
+from planner.estimate.resolve_serving import row_limits
 from planner.scenario.schema import ServingFleet, TrainingJob
 from tests.worlds import GIB, PEAK_FLOP_PER_S, catalog, device, fleet, job, scenario, shape
 
@@ -36,6 +38,17 @@ def test_sequence_length_defaults_to_what_the_model_holds() -> None:
 
 
 BILLION = coarse_model(1e9)
+
+
+@pytest.mark.parametrize(
+    ("engine", "sequences", "tokens"), [("vllm", 512, 65536), ("trt-llm", 512, 65536), ("sglang", 64, 8192)]
+)
+def test_limits_count_each_attention_rank_where_the_option_does(engine: str, sequences: int, tokens: int) -> None:
+    """A flag of vLLM or TensorRT-LLM holds for each rank; SGLang divides what it is told by the ranks."""
+    asked = a_fleet(engine=engine, limits={"max_num_seqs": 64, "max_num_batched_tokens": 8192})
+    found = row_limits(asked, [(device(), shape())], [2], np.array([1.0, 8.0]))
+    assert found.max_num_seqs.tolist() == [64, sequences]
+    assert found.max_batched_tokens.tolist() == [8192, tokens]
 
 
 def test_batch_bounds_are_in_sequences() -> None:

@@ -168,6 +168,14 @@ def test_experts_and_attention_ranks(launches: Read, stubs: Path) -> None:
     assert (of_vllm.tensor_parallel_size, of_vllm.data_parallel_size, of_vllm.nnodes) == (2, 8, 8)
     assert of_vllm.data_parallel_address == of_vllm.master_addr == "10.0.0.1"
     assert of_vllm.max_num_seqs == 13  # of each of eight ranks
+    of_vllm_step = of_vllm.max_num_batched_tokens
+    full = replace(launch, batch=80_000.0)  # more at once than the step has tokens, where all ranks share them
+    (_, of_vllm), (_, other) = (
+        parsed(engine, [script_of(module.files(full))], stubs)[0] for engine, module in ENGINES.items()
+    )
+    assert (of_vllm.max_num_seqs, of_vllm.max_num_batched_tokens) == (10_000, 10_000)
+    assert other.chunked_prefill_size == other.max_running_requests == 80_000
+    assert (of_vllm_step, of_sglang.chunked_prefill_size) == (8192, 8 * 8192)
     assert (of_sglang.tp_size, of_sglang.attn_dp_size, of_sglang.ep_size) == (16, 8, 16)
     assert of_sglang.max_running_requests == 100  # of all ranks: SGLang divides
     assert of_sglang.dist_init_addr == "10.0.0.1:29500"

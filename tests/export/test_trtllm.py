@@ -92,7 +92,7 @@ def check(launch: ServingLaunch, found: list[Any]) -> None:
         assert one.pp_size == layout.pp
         assert (one.ep_size or 1) == layout.ep
         assert one.max_seq_len == context_tokens(launch)
-        assert one.max_num_tokens == step_tokens(launch)
+        assert one.max_num_tokens == step_tokens(launch, "trt-llm")
         assert one.max_batch_size * layout.dp >= launch.batch > (one.max_batch_size - 1) * layout.dp
         assert one.enable_chunked_prefill
         assert Path(one.extra_llm_api_options).name == f"{launch.stem}.trtllm.yaml"

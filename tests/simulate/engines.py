@@ -129,6 +129,7 @@ class Plain:
     sequence_s: Any = 0.0
     prompt_token_s: Any = 1e-4
     request_s: Any = 0.0
+    ranks: Any = 1.0
 
     def take(self, index: Any) -> Plain:
         """The rows of `index`."""

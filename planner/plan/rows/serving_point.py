@@ -109,7 +109,7 @@ class ReplicaSite:
             arch=self.arch,
             recall=self.recall,
             replica=replica,
-            limits=row_limits(self.fleet, [(self.device, self.shape)], [1], by_engine=by_engine),
+            limits=row_limits(self.fleet, [(self.device, self.shape)], [1], split["dp"], by_engine=by_engine),
             margins=self.tier.margins(self.fleet.confidence_share),
         )
 
