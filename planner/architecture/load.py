@@ -23,6 +23,8 @@ from planner.errors import InputError, Problem
 from planner.files import read_text
 
 PRESETS = Path(__file__).parent / "presets"
+# Of layers that predict tokens ahead: DeepSeek, GLM and kin; Qwen
+AHEAD = ("num_nextn_predict_layers", "mtp_num_hidden_layers")
 
 
 def load_model(ref: str | os.PathLike[str]) -> Architecture:
@@ -393,6 +395,30 @@ def stored_format(preset: str | None, config: str | None) -> str:
     if preset is None and config is None:
         return ""
     return (preset_card(preset) if preset is not None else config_card(str(config))).checkpoint
+
+
+def predicts_ahead(preset: str | None, config: str | None) -> bool:
+    """Whether a model's repository holds layers that predict tokens ahead: engines draft with those.
+
+    Parameters
+    ----------
+    preset
+        Name of a shipped preset, or of its model on Hugging Face.
+    config
+        In its place a `config.json`, or its folder.
+
+    Examples
+    --------
+    >>> predicts_ahead("deepseek-v3", None), predicts_ahead("llama-3.1-8b", None), predicts_ahead(None, None)
+    (True, False, False)
+    """
+    if preset is None and config is None:
+        return False
+    try:
+        card = preset_card(preset) if preset is not None else config_card(str(config))
+    except InputError:  # told with its place where the model is loaded
+        return False
+    return any(card.config.get(key) for key in AHEAD)
 
 
 def config_card(path: str) -> ModelCard:

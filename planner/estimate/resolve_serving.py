@@ -21,6 +21,7 @@ from planner.estimate.machine import Machine
 from planner.estimate.serving_constants import ServingConstants
 from planner.estimate.serving_formats import ServingPeaks
 from planner.estimate.serving_step import Speculation
+from planner.estimate.serving_work import ServingWork
 from planner.scenario.schema import ServingFleet
 from planner.traffic import Traffic
 from planner.traffic.model import LoadLevels, load_levels
@@ -178,7 +179,10 @@ def row_limits(
 def speculation_of(fleet: ServingFleet) -> Speculation | None:
     """How the fleet drafts tokens, if it does."""
     given = fleet.speculative
-    return None if given is None else Speculation(length=float(given.length), acceptance=given.acceptance)
+    if given is None:
+        return None
+    work = None if given.draft is None else ServingWork.of(given.draft, fleet.draft_format, fleet.kv_cache)
+    return Speculation(length=float(given.length), acceptance=given.acceptance, draft=work)
 
 
 def bucket_demands(fleet: ServingFleet) -> tuple[int, ...]:

@@ -7,6 +7,8 @@ when it is handed fitted efficiencies. T0 with the throughput that T1 found is T
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,6 +45,7 @@ from planner.estimate.terms import Terms
 __all__ = [
     "IDEAL",
     "TEXTBOOK",
+    "Draft",
     "Replica",
     "ReplicaLayout",
     "ServingCapacity",
@@ -60,7 +63,23 @@ __all__ = [
 ]
 
 PAGE_TOKENS = 16  # of vLLM's cache, its default; others use up to 128
+DRAFT_VOCABULARY = 32_000  # words that heads of EAGLE-3 propose (draft_vocab_size of published ones; recalled)
 MOST_A_STEP = 8.0  # tokens of a sequence, where a measurement may have had drafts of any kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What drafts tokens beside a model: a model of its own, or a further layer of it.
+
+    Heads of EAGLE-3 are such a layer, a projection of three hidden states to one and a small head of their own; a layer
+    of multi-token prediction has all experts of the model's others, a projection of two states and the model's head.
+    Embeddings are the model's (Y. Li et al., "EAGLE-3," arXiv 2503.01840, sec. 3; DeepSeek-AI, arXiv 2412.19437,
+    sec. 2.2).
+    """
+
+    weights: str
+    arch: Architecture | None = None  # None: a further layer
+    experts: bool = False  # of the further layer: all those of a layer; else as much as one token visits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +96,7 @@ class ServingSpec:
     page_tokens: int = PAGE_TOKENS
     resident_tokens: FloatOrArray | None = None  # mean length in the cache; None = of requests of equal length
     longest_tokens: FloatOrArray | None = None  # that must fit; None = of requests of equal length
+    draft: Draft | None = None  # what takes memory beside the model
     workspace_share: FloatOrArray = 1.0  # of a full step's workspace: less where steps are made smaller
 
 
@@ -152,6 +172,7 @@ def serving_memory(arch: Architecture, spec: ServingSpec, layout: ReplicaLayout,
         Only the memory of a device counts.
     """
     weights = _device_weight_bytes(arch, spec.weights, layout)
+    weights = as_float(weights) + as_float(draft_weight_bytes(arch, spec.draft, layout))
     workspace = as_float(activation_workspace_bytes(arch.is_moe, machine.memory_bytes)) * spec.workspace_share
     overhead = as_float(engine_overhead_bytes(layout.tp))
     if spec.fraction == "local":
@@ -367,6 +388,38 @@ def _layer_weight_bytes(arch: Architecture, stored: StoredBytes) -> tuple[float,
     return linear * stored.linear + plain * stored.plain, matrices * stored.expert + biases * stored.plain
 
 
+def draft_weight_bytes(arch: Architecture, draft: Draft | None, layout: ReplicaLayout) -> FloatOrArray:
+    """Weights on one device of what drafts, which lies whole on one stage; 0 where nothing drafts.  [B]
+
+    Parameters
+    ----------
+    arch
+        The model that is served.
+    draft
+        What drafts for it.
+    layout
+        How replicas lie on their devices.
+    """
+    if draft is None or not arch.layers:
+        return as_float(0.0)
+    stage = ReplicaLayout(devices=layout.stage_devices, tp=layout.tp, ep=layout.ep, cp=layout.cp)
+    if draft.arch is not None:
+        return _device_weight_bytes(draft.arch, draft.weights, stage)
+    layer = further_layer(arch)
+    stored, wide = stored_bytes(arch, draft.weights), arch.hidden_size
+    if not draft.experts:
+        head = 3 * wide**2 + min(DRAFT_VOCABULARY, arch.vocab_size) * wide
+        return (layer.active_parameters + head) * stored.plain / as_float(layout.tp)
+    common, experts = _layer_weight_bytes(replace(arch, layers=(layer,)), stored)
+    return (common + 2 * wide**2 * stored.plain) / as_float(layout.tp) + experts / as_float(stage.stage_devices)
+
+
+def further_layer(arch: Architecture) -> LayerGroup:
+    """One more of the model's last layers: one that attends, as heads that draft do."""
+    attends = [group for group in arch.layers if group.attention != "linear"]
+    return replace((attends or list(arch.layers))[-1], count=1)
+
+
 def _expert_matrix_parameters(group: LayerGroup, hidden_size: int) -> int:
     """Routed experts of one layer without their biases, which are not quantised."""
     return group.experts * (3 if group.gated else 2) * hidden_size * group.expert_width
@@ -399,7 +452,12 @@ def _vocabulary(arch: Architecture, pp: FloatOrArray) -> FloatOrArray:
 def _device_cache_bytes(
     arch: Architecture, spec: ServingSpec, layout: ReplicaLayout, tokens: FloatOrArray
 ) -> FloatOrArray:
-    """Cache of one sequence on one device of the fullest stage.  [B]"""
-    whole = sequence_cache_bytes(arch, spec.kv_cache, tokens, layout.tp, spec.page_tokens, layout.cp)
+    """Cache of one sequence on one device of the fullest stage, that of a draft included.  [B]"""
+    split = (layout.tp, spec.page_tokens, layout.cp)
+    whole = sequence_cache_bytes(arch, spec.kv_cache, tokens, *split)
     layers = max(arch.layer_count, 1)
-    return as_float(whole) * as_float(layers_of_fullest_stage(layers, layout.pp)) / layers
+    own = as_float(whole) * as_float(layers_of_fullest_stage(layers, layout.pp)) / layers
+    if spec.draft is None or not arch.layers:
+        return own
+    drafts = spec.draft.arch or replace(arch, layers=(further_layer(arch),))
+    return own + as_float(sequence_cache_bytes(drafts, spec.kv_cache, tokens, *split))

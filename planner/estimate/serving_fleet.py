@@ -21,7 +21,7 @@ from planner.equations.replicas import cache_transfer_s, transfers_per_s
 from planner.estimate.machine import Machine
 from planner.estimate.recall import Recall, figures_of
 from planner.estimate.resolve_serving import Requests, RowLimits, with_fallbacks
-from planner.estimate.serving import ServingMemory, ServingSpec, serving_memory
+from planner.estimate.serving import Draft, ServingMemory, ServingSpec, serving_memory
 from planner.estimate.serving_open import (
     OpenLoad,
     RequestShape,
@@ -108,6 +108,7 @@ class FleetAsk:
     spread: float = np.inf  # no class of requests is served worse than so many times a target
     think_s: float = np.inf  # of users who wait for each answer; then loads are users, not requests/s
     target_load: float = 1.0  # of users: share of the rate that fills a replica at which those who fill it are counted
+    draft: Draft | None = None  # what drafts tokens beside the model, and takes memory
 
     @property
     def closed(self) -> bool:
@@ -170,7 +171,7 @@ class Replicas:
         )
         targets = tuple(sorted(ask.targets_s.items()))
         told = (ask.weights, ask.kv_cache, targets, ask.arrival_variability, ask.spread, ask.think_s, ask.target_load)
-        return self.recall.of((what, told, self.arch, asked), work)
+        return self.recall.of((what, told, ask.draft, self.arch, asked), work)
 
 
 def replica_memory(ask: FleetAsk, replicas: Replicas, requests: Requests) -> ServingMemory:
@@ -220,6 +221,7 @@ def fleet_memory(
         fraction=limits.fraction,
         resident_tokens=requests.resident_tokens,
         longest_tokens=requests.longest_tokens,
+        draft=ask.draft,
     )
     return serving_memory(arch, spec, layout, machine)
 

@@ -158,12 +158,13 @@ class Speculation:
     """Speculative decoding: a draft of `length` tokens, each accepted with probability `acceptance`.
 
     `draft_share` is what drafting one token costs, as a share of a decode step of the model: about one
-    layer of it for multi-token prediction.
+    layer of it for multi-token prediction. A draft model of its own takes a step of itself.
     """
 
     length: FloatOrArray
     acceptance: FloatOrArray
     draft_share: FloatOrArray = 0.03
+    draft: ServingWork | None = None  # of a model of its own
 
     @property
     def tokens_per_step(self) -> FloatOrArray:
@@ -277,9 +278,26 @@ class Replica:
                 "pipeline": self._pipeline(tokens, self._dp, latency=True),
                 "launch": self._launch(batch),
             }
-        if self.speculation is not None:
+        if self._draft is not None:
+            terms["draft"] = drafted * self._draft.forward_s(sequences, context_tokens)
+        elif self.speculation is not None:
             terms["draft"] = sum(terms.values()) * drafted * as_float(self.speculation.draft_share)
         return terms
+
+    @cached_property
+    def _draft(self) -> Replica | None:
+        """The draft model on the ranks of one stage, at the peak of plain formats; None without one of its own."""
+        if self.speculation is None or self.speculation.draft is None:
+            return None
+        plain = self.peaks.attention
+        peaks = ServingPeaks(linear=plain, expert=plain, attention=plain)
+        layout = replace(self.layout, devices=self.layout.stage_devices, pp=1, ep=1)
+        return replace(self, work=self.speculation.draft, layout=layout, peaks=peaks, speculation=None)
+
+    def forward_s(self, sequences: FloatOrArray, context_tokens: FloatOrArray) -> FloatOrArray:
+        """A decode step without what the engine's scheduler takes of it.  [s]"""
+        own, mine = self.constants, np.maximum(as_float(sequences), 1.0) / self._dp
+        return as_float(self.step_s(sequences, context_tokens)) - own.step_s - own.sequence_s * mine
 
     def prefill(self, tokens: FloatOrArray, cached_tokens: FloatOrArray = 0, prompts: FloatOrArray = 1) -> Terms:
         """Engine time that one prompt adds to a step of `prompts`, as one walk through all stages.  [s]
@@ -316,6 +334,8 @@ class Replica:
         unbatched = as_float(self.work.kernel_units) * as_float(self.constants.prompt_unit_s)
         unbatched = unbatched + as_float(self.constants.prompt_step_s)
         terms["launch"] = unbatched / as_float(prompts) + (self._launch(1.0) if alone else 0.0)
+        if self._draft is not None:  # which reads the prompt, too
+            terms["draft"] = self._draft._prompt(tokens, cached_tokens, prompts, alone=alone).total
         return Terms(terms)
 
     @cached_property

@@ -15,6 +15,7 @@ from planner.catalog.model import Band, Catalog, Device
 from planner.estimate.bands import inverse, margin
 from planner.estimate.engines import DEFAULT_ENGINE, engine_rules
 from planner.estimate.published import published_rate
+from planner.estimate.serving import Draft
 from planner.estimate.serving_constants import TEXTBOOK, ServingConstants, serving_constants
 from planner.estimate.serving_fleet import FleetAsk, Margins
 from planner.scenario.schema import ServingFleet
@@ -123,7 +124,15 @@ def fleet_ask(fleet: ServingFleet) -> FleetAsk:
         spread=fleet.spread,
         think_s=fleet.traffic.think_s,
         target_load=fleet.target_load if fleet.users else 1.0,
+        draft=draft_of(fleet),
     )
+
+
+def draft_of(fleet: ServingFleet) -> Draft | None:
+    """What drafts tokens for a fleet, if anything does."""
+    if fleet.speculative is None:
+        return None
+    return Draft(weights=fleet.draft_format, arch=fleet.speculative.draft, experts=fleet.drafts_itself)
 
 
 def fleet_demand(fleet: ServingFleet) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
+from planner.architecture.load import AHEAD, preset_card
 from planner.architecture.model import is_text_part
 from planner.estimate.engines import cut_block, engine_rules, in_blocks
 from planner.estimate.kernels import LEAST_CAPABILITY, OLD_CAPABILITY, left_behind
@@ -248,7 +249,14 @@ def runs_own_code(launch: ServingLaunch) -> bool:
     return launch.model.arch is not None and launch.model.arch.family in CODE_OF_ITS_OWN
 
 
+def draft_repository(launch: ServingLaunch) -> str:
+    """The draft model's repository on the Hugging Face hub; "" where none is named, or it is not known."""
+    named = launch.fleet.speculative.model if launch.fleet.speculative else None
+    return preset_card(named.preset).hf_id if named is not None and named.preset else ""
+
+
 def predicts_ahead(launch: ServingLaunch) -> bool:
-    """Whether the model has layers that predict tokens ahead, as DeepSeek-V3: engines draft with those."""
+    """Whether layers of the model draft that predict tokens ahead, as those of DeepSeek-V3: no other one is named."""
     config = launch.model.config or {}
-    return any(config.get(key) for key in ("num_nextn_predict_layers", "mtp_num_hidden_layers"))
+    named = launch.fleet.speculative is not None and launch.fleet.speculative.model is not None
+    return not named and any(config.get(key) for key in AHEAD)

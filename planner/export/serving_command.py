@@ -21,6 +21,7 @@ PORT = 8000
 GROUP_PORT = 29500  # where the nodes of one replica meet
 START_S, FETCHED_BYTES_PER_S = 1800, 250e6  # of small models, and a slow way from the hub to a machine's disk (assumed)
 HEALTH = "/health"  # answers 200 when the engine serves: vLLM and SGLang alike
+DRAFT_HEAD = "a draft head made for this model (EAGLE-3): one layer, whose memory and time the plan counts"
 MODEL_MEANING = "the weights: a folder, or a repository of the Hugging Face hub"
 # "CUDA C++ Programming Guide", environment variables; ROCm documentation "GPU isolation techniques"; seen 2026-11-24;
 # oneAPI Level Zero specification, environment variables (recalled)
@@ -106,12 +107,11 @@ def told(
         notes.append(f"{published} holds its weights in {held}: no option that makes them of 16 bits is given")
     if engine.runs_own_code(launch):
         notes.append("the tokenizer is code of the model's repository, which runs on your machines: look at it first")
-    if launch.fleet.speculative:
-        if engine.predicts_ahead(launch):
-            notes.append(f"{launch.model.name} predicts further tokens by a layer of its own, which drafts here")
-        else:
-            blanks.append(Blank(name="DRAFT_MODEL", meaning="the draft model"))
-        notes.append("the plan counts no memory for the draft: its weights and its cache come out of the model's cache")
+    if launch.fleet.speculative and engine.predicts_ahead(launch):
+        notes.append(f"{launch.model.name} predicts further tokens by a layer of its own, which drafts here")
+    elif launch.fleet.speculative and not engine.draft_repository(launch):
+        own = launch.fleet.speculative.model is None
+        blanks.append(Blank(name="DRAFT_MODEL", meaning=DRAFT_HEAD if own else "the draft model"))
     if launch.role != "whole":
         notes.append(between_pools)
     return model, tuple(blanks), tuple(notes)

@@ -130,8 +130,8 @@ def _ways(launch: ServingLaunch) -> list[Argument]:
     if fleet.speculative:
         length = fleet.speculative.length
         other = [
-            ("--speculative-algorithm", "STANDALONE"),
-            ("--speculative-draft-model-path", Expand('"$DRAFT_MODEL"')),
+            ("--speculative-algorithm", "STANDALONE" if fleet.speculative.model else "EAGLE3"),
+            ("--speculative-draft-model-path", engine.draft_repository(launch) or Expand('"$DRAFT_MODEL"')),
         ]
         found += [
             *([("--speculative-algorithm", "EAGLE")] if engine.predicts_ahead(launch) else other),

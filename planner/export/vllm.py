@@ -158,7 +158,7 @@ def _ways(launch: ServingLaunch) -> list[Argument]:
     if fleet.prefix_cached:
         found.append(("--enable-prefix-caching", None))
     if fleet.speculative:
-        other = ("--spec-model", Expand('"$DRAFT_MODEL"'))
+        other = ("--spec-model", engine.draft_repository(launch) or Expand('"$DRAFT_MODEL"'))
         own = ("--spec-method", "mtp")
         found += [own if engine.predicts_ahead(launch) else other, ("--spec-tokens", fleet.speculative.length)]
     if launch.role in CACHE_ROLES:

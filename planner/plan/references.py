@@ -60,6 +60,17 @@ def _at(problem: Problem, place: Any) -> Problem:
     return Problem(reference=problem.reference, message=problem.message, places=(place,), hint=problem.hint)
 
 
+def _draft_models(scenario: Scenario) -> Iterator[Problem]:
+    """What is wrong with the draft models of fleets."""
+    for index, fleet in enumerate(scenario.serving):
+        try:
+            if fleet.speculative is not None:
+                assert fleet.speculative.draft is None or fleet.speculative.draft.layers
+        except InputError as error:
+            place = scenario.places.get(f"serving[{index}].speculative.model")
+            yield from (_at(problem, place) for problem in error.problems)
+
+
 def _place_of_model(scenario: Scenario, ref: ModelRef | None) -> Any:
     for kind, workloads in (("training", scenario.training), ("serving", scenario.serving)):
         workload: Any
@@ -72,7 +83,7 @@ def _place_of_model(scenario: Scenario, ref: ModelRef | None) -> Any:
 def check_references(scenario: Scenario, catalog: Catalog) -> None:
     """Names in the scenario that the catalog must know: patterns that match nothing, owned shapes."""
     problems = [*_unmatched_devices(scenario, catalog), *_unmatched_regions(scenario, catalog)]
-    problems += _unmatched_providers(scenario, catalog)
+    problems += [*_unmatched_providers(scenario, catalog), *_draft_models(scenario)]
     named = [(f"hardware.owned[{i}].shape", owned.shape) for i, owned in enumerate(scenario.hardware.owned)]
     timed = [(f"training[{i}].step_time.shape", job.step_time) for i, job in enumerate(scenario.training)]
     for path, name in [*named, *((path, given.shape) for path, given in timed if given and given.shape)]:

@@ -16,7 +16,7 @@ from planner.architecture.config import CONFIG_LIMIT_BYTES, TEXT_CONFIGS, THINKE
 from planner.architecture.counted import counted_parts, why_counted
 from planner.architecture.encoders import is_encoder, whole_parts
 from planner.architecture.from_config import HIDDEN_KEYS, LAYER_KEYS, build, without_head
-from planner.architecture.load import format_of, settings_of
+from planner.architecture.load import AHEAD, format_of, settings_of
 from planner.architecture.model import Architecture
 from planner.architecture.vision import OF_PICTURES, vision_parts
 from planner.estimate.serving import weight_bytes_of_model
@@ -85,7 +85,6 @@ _DEPTHS = (*LAYER_KEYS, "encoder_layers", *TEXT_CONFIGS)
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "float8_e4m3fn": "fp8"}
 _WIDTH_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
 _UNTOLD_AHEAD = ("qwen3_next",)  # whose checkpoints hold such layers, though the file does not say so
-_AHEAD = ("num_nextn_predict_layers", "mtp_num_hidden_layers")  # DeepSeek, GLM and kin; Qwen
 
 
 def _config_match(source: Source) -> Match:
@@ -177,7 +176,7 @@ def _config(source: Source, asked: Asked) -> Reading:
 
 
 def _tell_ahead(reading: Reading, config: Config) -> None:
-    ahead = next((key for key in _AHEAD if config.has(key)), None)
+    ahead = next((key for key in AHEAD if config.has(key)), None)
     if ahead and (layers := config.count(ahead, most="layers", default=0, least=0)):
         reading.note(f"Layers that guess tokens ahead ({ahead}: {layers}) are not counted: where the checkpoint holds "
                      "them, its files are larger.")  # fmt: skip

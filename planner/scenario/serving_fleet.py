@@ -16,7 +16,8 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, model_validator
 
-from planner.architecture.load import stored_format
+from planner.architecture.load import load_model, predicts_ahead, stored_format
+from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.errors import InputError, Problem
 from planner.scenario.fields import (
@@ -116,6 +117,27 @@ class Speculative(Part):
 
     length: Count = Field(description="draft tokens proposed in one step")
     acceptance: Share = Field(description="share of draft tokens that the model accepts")
+    model: Annotated[ModelRef | None, BeforeValidator(model_branch)] = Field(
+        None,
+        description="the draft model, in the format that it is published in; left out: one further layer of the model, "
+        "as heads of EAGLE and layers of multi-token prediction are",
+    )
+
+    _draft: Architecture | None = PrivateAttr(None)
+
+    @model_validator(mode="after")
+    def _has_layers(self) -> Speculative:
+        if self.model is not None and self.model.parameters is not None:
+            refuse("no-layers", f"{FIELD} names a draft model of which only the size is known, not what it caches",
+                   "name a preset, such as llama-3.2-1b, or a config.json")  # fmt: skip
+        return self
+
+    @property
+    def draft(self) -> Architecture | None:
+        """The draft model; None where a further layer of the model drafts."""
+        if self.model is not None and self._draft is None:
+            self._draft = load_model(self.model.config or self.model.preset or "")
+        return self._draft
 
 
 class EngineLimits(Part):
@@ -285,6 +307,20 @@ class ServingFleet(Part):
     def confidence_share(self) -> float:
         """Quantile of the error band at which the latency targets must hold."""
         return self._confidence
+
+    @property
+    def draft_format(self) -> str:
+        """Format of what drafts: as a model is published, of a layer of the model's own its weights, else 16 bits."""
+        named = self.speculative.model if self.speculative else None
+        if named is not None:
+            return _published_in(named) or "bf16"
+        return self.weights if self.drafts_itself else "bf16"
+
+    @property
+    def drafts_itself(self) -> bool:
+        """Whether tokens are drafted by a layer that the model's repository holds for it, as that of DeepSeek-V3."""
+        own, drafts = self.model, self.speculative
+        return bool(drafts and drafts.model is None and own and predicts_ahead(own.preset, own.config))
 
     @property
     def targets_s(self) -> dict[str, float]:

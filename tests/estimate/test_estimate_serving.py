@@ -17,10 +17,12 @@ from planner.estimate.machine import Machine
 from planner.estimate.serving import (
     IDEAL,
     TEXTBOOK,
+    Draft,
     Replica,
     ReplicaLayout,
     ServingConstants,
     ServingSpec,
+    draft_weight_bytes,
     given_throughput_capacity,
     kv_cache_bytes_of_token,
     serving_capacity,
@@ -29,6 +31,7 @@ from planner.estimate.serving import (
     weight_bytes_of_model,
 )
 from planner.estimate.serving_formats import CACHE_BYTES, FORMATS, stored_bytes
+from planner.estimate.serving_step import Speculation
 from planner.estimate.serving_work import ServingWork
 
 H100_PEAKS = {"fp32": 67e12, "fp16": 989e12, "bf16": 989e12, "fp8": 1979e12, "int8": 1979e12}
@@ -314,6 +317,45 @@ def test_batch_is_cut_by_memory_or_by_the_engine() -> None:
     assert (str(free.batch_limit), str(cut.batch_limit)) == ("memory", "max_num_seqs")
     assert float(cut.batch) == 32
     assert float(cut.requests_per_s) < float(free.requests_per_s)
+
+
+def test_what_drafts_takes_memory_beside_the_model() -> None:
+    """A head of EAGLE is one layer more; the layer of DeepSeek-V3 that predicts ahead holds 11.5 billion parameters."""
+    llama, deepseek, small = (load_model(name) for name in ("llama-3.1-70b", "deepseek-v3", "llama-3.2-1b"))
+    one, two = ReplicaLayout(devices=1), ReplicaLayout(devices=8, tp=2, pp=4)
+    head = llama.layers[0].active_parameters + 3 * 8192**2 + 32_000 * 8192
+    assert float(draft_weight_bytes(llama, Draft(weights="bf16"), one)) == 2 * head
+    assert float(draft_weight_bytes(llama, Draft(weights="bf16"), two)) == head
+    ahead = float(draft_weight_bytes(deepseek, Draft(weights="fp8", experts=True), one))
+    assert ahead == pytest.approx(11.5e9, rel=0.02)
+    own = Draft(weights="bf16", arch=small)
+    assert float(draft_weight_bytes(llama, own, two)) == pytest.approx(weight_bytes_of_model(small, "bf16") / 2)
+
+    spec, layout = dataclasses.replace(SPEC, weights="bf16", kv_cache="bf16"), ReplicaLayout(devices=4, tp=4)
+    plain, drafted, other = (
+        serving_memory(llama, dataclasses.replace(spec, draft=draft), layout, h100())
+        for draft in (None, Draft(weights="bf16"), own)
+    )
+    assert float(drafted.kv_bytes_per_sequence) == pytest.approx(81 / 80 * float(plain.kv_bytes_per_sequence))
+    own_cache = 16 * 2 * 8 * 64 / (80 * 2 * 8 * 128)  # layers, keys and values, heads, width
+    assert float(other.kv_bytes_per_sequence) == pytest.approx((1 + own_cache) * float(plain.kv_bytes_per_sequence))
+    less = float(plain.kv_pool_bytes) - float(drafted.kv_pool_bytes)
+    assert less == pytest.approx(float(draft_weight_bytes(llama, Draft(weights="bf16"), layout)))
+    assert float(drafted.batch) < float(plain.batch)
+    assert float(other.batch) < float(drafted.batch)
+
+
+def test_a_draft_model_takes_a_step_of_its_own_for_each_token() -> None:
+    """One of its own size drafts no faster than it answers, but for the scheduler, and reads every prompt as well."""
+    arch, layout = load_model("llama-3.1-8b"), ReplicaLayout(devices=1)
+    work = ServingWork.of(arch, "bf16", "bf16")
+    peaks = serving_peaks(arch, "bf16", H100_PEAKS)
+    plain = Replica(work=work, layout=layout, machine=h100(), peaks=peaks, constants=FITTED)
+    twin = dataclasses.replace(plain, speculation=Speculation(length=2.0, acceptance=0.7, draft=work))
+    step, drafted = plain.decode_step(8.0, 1000.0), twin.decode_step(8.0, 1000.0)
+    scheduler = FITTED.step_s + 8 * FITTED.sequence_s
+    assert float(drafted["draft"]) == pytest.approx(2 * (float(step.total) - scheduler))
+    assert float(twin.prefill_s(1000.0)) == pytest.approx(2 * float(plain.prefill_s(1000.0)))
 
 
 def test_what_does_not_fit_carries_nothing_and_says_what_is_missing() -> None:

@@ -235,7 +235,13 @@ def test_speculation_prefixes_and_shared_caches(launches: Read, stubs: Path) -> 
     assert (options.spec_model, options.spec_tokens, options.enable_prefix_caching) == ("/draft", 3, True)
     assert (other.speculative_num_steps, other.speculative_num_draft_tokens) == (3, 4)
     assert other.speculative_draft_model_path == "/draft"
-    assert all("no memory for the draft" in script_of(module.files(asked)) for module in ENGINES.values())
+    assert other.speculative_algorithm == "EAGLE3"  # one layer made for the model, as is planned where none is named
+    named = wish.model_validate({"length": 3, "acceptance": 0.7, "model": {"preset": "llama-3.2-1b"}})
+    texts = [script_of(module.files(changed(launch, speculative=named))) for module in ENGINES.values()]
+    (_, options), (_, other) = (parsed(engine, [text], stubs)[0] for engine, text in zip(ENGINES, texts))
+    drafts = (options.spec_model, other.speculative_draft_model_path)
+    assert (*drafts, other.speculative_algorithm) == ("meta-llama/Llama-3.2-1B",) * 2 + ("STANDALONE",)
+    assert all("DRAFT_MODEL" not in text for text in texts)
     ahead = {"config": {**(asked.model.config or {}), "num_nextn_predict_layers": 1}}  # as DeepSeek-V3: no other drafts
     own = replace(asked, model=replace(asked.model, **ahead))
     texts = [script_of(module.files(own)) for module in ENGINES.values()]

@@ -16,7 +16,7 @@ from planner import api
 from planner.analysis import tighten
 from planner.candidates.serving import ServingTable
 from planner.catalog.model import Catalog
-from planner.errors import PlanError
+from planner.errors import InputError, PlanError
 from planner.plan.document import digest_of
 from planner.plan.rows.serving_point import Point
 from planner.report.plan_formats import render_plan
@@ -101,7 +101,26 @@ def test_prefixes_found_in_the_cache_and_good_drafts_cost_no_more(world: Catalog
     drafted = solved(fleet(qpm=6000, speculative={"length": 3, "acceptance": "90 %"}), world)
     assert cost(drafted) <= asked
     (told,) = (line for line in drafted["assumed"] if "draft" in line)
-    assert told.endswith("a drafted token takes 3 % of a step of the model, and the draft itself no memory")
+    assert told.endswith("3 % of a step of the model, and the draft the memory of one of its layers")
+
+
+def test_a_draft_model_of_its_own_is_weighed_and_timed(world: Catalog) -> None:
+    """A draft of eight billion parameters takes memory, and time that a head of one layer does not."""
+    asked = {"model": "llama-3.1-70b", "hardware": {"allow": ["h100-sxm-80gb"]}}
+
+    def drafted(**model: Any) -> Document:
+        return solved(fleet(**asked, speculative={"length": 3, "acceptance": "70 %", **model}), world)
+
+    head, small = drafted(), drafted(model="llama-3.1-8b")
+    assert not [line for line in small["assumed"] if "draft" in line]
+    (own, *_), (other, *_) = rows(head), rows(small)
+    assert own["layout"] == other["layout"]
+    assert own["memory"]["terms_bytes"]["weights"] < other["memory"]["terms_bytes"]["weights"]
+    assert own["point"]["batch_limit"] > other["point"]["batch_limit"]
+    assert cost(head) < cost(small)
+    assert not api.verify(small, world)
+    with pytest.raises(InputError, match="no model preset 'unheard-of'"):
+        drafted(model="unheard-of")
 
 
 @pytest.mark.parametrize(

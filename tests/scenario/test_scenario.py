@@ -244,6 +244,13 @@ serving:
 """
 
 
+def test_a_draft_of_which_only_the_size_is_known_is_refused() -> None:
+    text = FLEET.replace("EXTRA", "speculative: {length: 3, acceptance: 70 %, model: 1B}")
+    (found,) = problems(text)
+    assert (found.reference, found.places[0].line) == ("no-layers", 9)
+    assert "llama-3.2-1b" in found.hint
+
+
 @pytest.mark.parametrize("share", ["100 %", "1", "1.0", "99.99999999999999999 %", "0", "0 %"])
 def test_no_replica_is_up_all_the_time(share: str) -> None:
     (found,) = problems(FLEET.replace("EXTRA", f"availability: {share}"))

@@ -138,7 +138,9 @@ def serving_assumptions(question: ServingQuestion) -> Iterator[str]:
         yield f"{fleet.name}: arrivals are Poisson"
     if (speculation := speculation_of(fleet)) is not None:
         share = f"{100 * float(np.max(speculation.draft_share)):.2g}"
-        yield f"{fleet.name}: a drafted token takes {share} % of a step of the model, and the draft itself no memory"
+        own = "the memory of one of its layers"
+        if speculation.draft is None:
+            yield f"{fleet.name}: a drafted token takes {share} % of a step of the model, and the draft {own}"
     if fleet.targets_s:
         yield f"{fleet.name}: latency targets hold at p{100 * fleet.confidence_share:g} of the error bands"
     if (question.requests.longest_tokens > question.requests.input_tokens + question.requests.output_tokens).any():
