@@ -279,7 +279,7 @@ class Replica:
                 "launch": self._launch(batch),
             }
         if self._draft is not None:
-            terms["draft"] = drafted * self._draft.forward_s(sequences, context_tokens)
+            terms["draft"] = drafted * self._draft.forward_s(batch, context_tokens)
         elif self.speculation is not None:
             terms["draft"] = sum(terms.values()) * drafted * as_float(self.speculation.draft_share)
         return terms
