@@ -56,6 +56,7 @@ def check_pins(scenario: Scenario, catalog: Catalog, load_model: Callable[[Model
         One problem for each part of a layout that is not legal, with the nearest that is.
     """
     problems = [*_software_problems(scenario, catalog, load_model), *_batch_problems(scenario, load_model)]
+    problems += _length_problems(scenario, load_model)
     for path, workload in _pinned(scenario):
         given = isinstance(workload, ServingFleet) and workload.rates is not None
         if given:
@@ -87,6 +88,36 @@ def _batch_problems(scenario: Scenario, load_model: Callable[[ModelRef | None], 
             text = f"a batch of {most:,.0f} tokens is less than one sequence of {length:,}"
             hint = f"write global_batch: {length} tokens, or more"
             yield _at(scenario, f"training[{index}].global_batch", text, hint)
+
+
+def _length_problems(scenario: Scenario, load_model: Callable[[ModelRef | None], Architecture]) -> Iterator[Problem]:
+    """Fleets of which hardly a request fits into the positions of their model: an engine refuses each of them.
+
+    vLLM and SGLang do not start with a longer limit than the model's own, and answer longer requests with an error.
+    Whoever has measured a fleet runs a model that was stretched.
+    """
+    for index, fleet in enumerate(scenario.serving):
+        if fleet.model is None or fleet.throughput_tokens_per_s_per_device is not None:
+            continue
+        arch, traffic = load_model(fleet.model), fleet.traffic
+        lengths = np.asarray(traffic.input_tokens + traffic.output_tokens)
+        squares = traffic.input_second_moment - traffic.input_tokens**2
+        squares = squares + traffic.output_second_moment - traffic.output_tokens**2
+        short = lengths - np.sqrt(np.maximum(squares, 0.0))  # one standard deviation below: some are no longer
+        if not arch.max_positions or (short[np.asarray(traffic.share) > 0] <= arch.max_positions).any():
+            continue
+        keys = [key for key in ("trace", "histogram") if getattr(fleet, key) is not None]
+        mean = float(np.average(lengths, weights=traffic.share))
+        text = (
+            f"requests of {fleet.name} are longer than the {arch.max_positions:,} positions of {arch.name} "
+            f"({mean:,.0f} tokens on average, prompt and answer): engines refuse them"
+        )
+        hint = (
+            "name a model with longer contexts (plan models list), or the config.json of one that was stretched, with "
+            "its max_position_embeddings"
+        )
+        place = f"serving[{index}].{keys[0] if keys else 'input_tokens'}"
+        yield _at(scenario, place, text, hint, reference="out-of-range")
 
 
 def _software_problems(

@@ -186,6 +186,30 @@ def test_a_layout_that_is_not_legal_is_refused_with_the_nearest_that_is(
     assert problem.places
 
 
+LONG = """schema: plan/v1
+name: long
+serving:
+  - {name: chat, model: llama-3-8b, qpm: 60, input_tokens: 8000, output_tokens: OUT}
+hardware: {allow: [h100-sxm-80gb]}
+"""
+
+
+def test_a_fleet_of_which_hardly_a_request_fits_its_model_is_refused_where_it_says_how_long_they_are() -> None:
+    """It was given a price and a launch file with --max-model-len 8192, by which each of its requests is refused."""
+    with pytest.raises(InputError, match="longer than the 8,192 positions of llama-3-8b") as caught:
+        api.solve(parse_scenario(LONG.replace("OUT", "193")))
+    (problem,) = caught.value.problems
+    assert (problem.places[0].line, problem.reference) == (4, "out-of-range")
+    assert "config.json" in problem.hint
+    assert api.solve(parse_scenario(LONG.replace("OUT", "192"))).document["status"] == "optimal"
+    some = parse_scenario(LONG.replace("OUT", "193").replace("8000", "{mean: 8000, p95: 14000}"))
+    assert any("no engine takes them" in line for line in api.solve(some).document["warnings"])
+    with pytest.raises(InputError, match="longer than the 8,192 positions"):
+        api.solve(parse_scenario(LONG.replace("OUT", "193").replace("8000", "{mean: 30000, p95: 60000}")))
+    measured = parse_scenario(LONG.replace("OUT", "193, throughput: 2000 tokens/s"))  # of a model that was stretched
+    assert api.solve(measured).document["status"] == "optimal"
+
+
 def test_a_layout_that_does_not_fit_is_refused_with_the_nearest_that_does() -> None:
     with pytest.raises(InputError) as error:
         api.solve(served("tp1 pp1"))
