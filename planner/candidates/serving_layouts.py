@@ -15,7 +15,10 @@ from planner.estimate.serving_work import cache_heads
 
 LARGEST_PIPELINE = 16
 LARGEST_SPAN = 16  # shapes of one replica
-ATTENTION_RANKS = (1, 2, 4, 8)  # attention data parallelism, for models with experts
+ATTENTION_RANKS = (1, 2, 4, 8, 16, 32)  # attention data parallelism, for models with experts
+# Beyond which guides spread whole experts over the ranks (vLLM, "Expert Parallel Deployment"; SGLang, "Large-scale
+# expert parallelism", of 4 to 12 nodes; read on 2026-12-01)
+CUT_RANKS = 8
 
 
 def _any_split(_: Mapping[str, int]) -> bool:
@@ -61,6 +64,7 @@ def replica_layouts(
         for dp in fixed.get("dp", ATTENTION_RANKS if arch.is_moe else (1,))
         if dp == 1 or arch.is_moe
         for ep in sorted({1, tp * dp} if arch.is_moe and _experts_divide(arch, tp * dp) else {1})
+        if ep > 1 or dp <= CUT_RANKS or "dp" in fixed
         if ep in fixed.get("ep", (ep,)) and _packs(tp * pp * dp, per_shape, span)
         for cp in (cache_splits(arch, tp) if context_parallel else (1,))
         if cp in fixed.get("cp", (cp,))

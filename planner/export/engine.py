@@ -20,6 +20,8 @@ from planner.scenario.workload_parts import Lengths
 from planner.traffic.request_trace import LONGEST
 
 UNKNOWN_SPREAD = 4  # a request may be so many times as long as a mean that is given without a spread
+GATHERED_RANKS = 8  # on which gathering all tokens takes no more than sending each to its eight experts
+DEEPEP_NOTE = "tokens are sent to their experts by DeepEP, as planned: the image or your own build must hold it"
 BLOCK = 16  # tokens of a page of the cache: limits are whole pages
 _SCORE_P99 = NormalDist().inv_cdf(0.99)
 SIXTEEN_BITS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
@@ -242,6 +244,13 @@ def engine_notes(launch: ServingLaunch, engine: str) -> list[str]:
             f"{LEAST_CAPABILITY[rules.name]}: take an older release of the engine"
         )
     return notes
+
+
+def sends_to_experts(launch: ServingLaunch) -> bool:
+    """Whether tokens are sent to whole experts on many ranks, as planned: engines gather all tokens unless told."""
+    layout, arch = launch.layout, launch.model.arch
+    each = max((group.experts_per_token for group in arch.layers), default=0) if arch else 0
+    return layout.dp > 1 and layout.ep > max(GATHERED_RANKS, each) and launch.machine.vendor == "nvidia"
 
 
 def runs_own_code(launch: ServingLaunch) -> bool:

@@ -112,6 +112,8 @@ def told(
     elif launch.fleet.speculative and not engine.draft_repository(launch):
         own = launch.fleet.speculative.model is None
         blanks.append(Blank(name="DRAFT_MODEL", meaning=DRAFT_HEAD if own else "the draft model"))
+    if engine.sends_to_experts(launch):
+        notes.append(engine.DEEPEP_NOTE)
     if launch.role != "whole":
         notes.append(between_pools)
     return model, tuple(blanks), tuple(notes)

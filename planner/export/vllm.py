@@ -44,6 +44,11 @@ CACHE_MOVER_NOTE = (
 )
 
 
+# Of tokens and whole experts, with answers and with prompts alone; left out, all tokens are gathered on all ranks
+# (vllm-project/vllm: docs/serving/expert_parallel_deployment.md, read on 2026-12-01)
+EXCHANGES = ("deepep_low_latency", "deepep_high_throughput")
+
+
 def files(launch: Launch) -> list[ExportFile]:
     """The script of one allocation; NotExpressible where vLLM has no words for it."""
     return script_files(launch, "vllm.sh", _of_script, _apart)
@@ -122,6 +127,8 @@ def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argum
         found.append(("--data-parallel-size", layout.dp * together))
     if layout.ep > 1:
         found.append(("--enable-expert-parallel", None))
+    if engine.sends_to_experts(launch):
+        found.append(("--all2all-backend", EXCHANGES[launch.role == "prefill"]))
     if layout.cp > 1:
         found.append(("--decode-context-parallel-size", layout.cp))
     if nodes > 1:

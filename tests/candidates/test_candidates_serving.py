@@ -238,6 +238,18 @@ def test_what_does_not_divide_leaves_devices_idle() -> None:
     assert found == {(1, 1, 6), (2, 1, 3), (4, 1, 1)}  # 8 devices would be one shape and a third
 
 
+def test_whole_experts_are_spread_over_more_attention_ranks_than_a_node_has() -> None:
+    """DeepSeek-V3 on GB200 within 50 ms costs least on sixteen ranks; eight were the most that was looked at."""
+    place = site(catalog(shapes=[shape(devices=8)]), assume_inter_node="400 Gbit/s")
+    layout, _, _ = replica_layouts(load_model("deepseek-v3"), place)
+    sizes = {(int(dp), int(ep)) for tp, pp, dp, ep in zip(layout.tp, layout.pp, layout.dp, layout.ep) if tp == pp == 1}
+    assert {(16, 16), (32, 32)} <= sizes
+    assert (8, 1) in sizes  # within a node experts may be cut as well
+    assert not {(16, 1), (32, 1)} & sizes
+    fixed, _, _ = replica_layouts(load_model("deepseek-v3"), place, pinned={"dp": [16], "ep": [1]}, stretched=True)
+    assert set(fixed.ep.tolist()) == {1}  # a layout of one's own is tried
+
+
 def test_every_replica_layout_is_legal() -> None:
     world = load_catalog()
     for preset in ("llama-3.1-8b", "deepseek-v3", "gpt2-xl", "qwen3-30b-a3b", "mixtral-8x7b"):

@@ -181,6 +181,20 @@ def test_experts_and_attention_ranks(launches: Read, stubs: Path) -> None:
     assert of_sglang.dist_init_addr == "10.0.0.1:29500"
 
 
+def test_whole_experts_on_many_ranks_are_sent_their_tokens(launches: Read, stubs: Path) -> None:
+    """By default engines gather all tokens on all ranks: on 32 of them four times what was planned."""
+    (launch,) = fleets(launches("trace"))
+    model = replace(launch.model, arch=load_model("deepseek-v3"), hf_id="deepseek-ai/DeepSeek-V3", checkpoint="")
+    split = replace(launch.layout, tp=1, pp=1, dp=32, ep=32, cp=1)
+    wide = replace(launch, model=model, layout=split, devices_per_replica=32, batch=3200.0)
+    narrow = replace(wide, layout=replace(split, dp=8, ep=8), devices_per_replica=8)
+    for asked, told in ((wide, ("deepep_low_latency", "deepep")), (narrow, (None, None))):
+        texts = [script_of(module.files(asked)) for module in ENGINES.values()]
+        (_, options), (_, other) = (parsed(engine, [text], stubs)[0] for engine, text in zip(ENGINES, texts))
+        assert (options.all2all_backend, other.moe_a2a_backend) == told
+        assert all(("DeepEP" in text) == bool(told[0]) for text in texts)
+
+
 @pytest.mark.parametrize(("engine", "program"), [("vllm", "vllm"), ("sglang", "python3")])
 def test_mixtures_of_which_a_node_has_several_are_a_server_each(
     engine: str, program: str, launches: Read, stubs: Path
