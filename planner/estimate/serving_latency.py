@@ -481,8 +481,8 @@ class Point:
         """Prompts of a step that has no room for more."""
         demand = self.demand
         longest = demand.new * np.exp(SCORE["p99"] * demand.sigma)
-        tokens = demand.budget * demand.ranks
-        return tokens * (demand.linear_s + demand.square_s * np.maximum(2 * longest, demand.budget))
+        tokens = demand.budget * as_float(demand.ranks)
+        return np.asarray(tokens * (demand.linear_s + demand.square_s * np.maximum(2 * longest, demand.budget)))
 
     @cached_property
     def late_step_s(self) -> Values:
