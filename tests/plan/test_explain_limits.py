@@ -354,6 +354,19 @@ def test_ways_out_of_fleets_beside_a_calendar_hold_to_what_a_contract_is_for() -
     assert checked >= cases(6, 40)
 
 
+@pytest.mark.parametrize(
+    ("limits", "to"), [({"budget": "$5000"}, 5_840_000_000), ({"spend": "$5/h"}, 8_000_000), ({"max_devices": 7}, 8)]
+)
+def test_ways_out_count_on_jobs_that_stand_beside_a_fleet(limits: Document, to: int) -> None:
+    """A job beside a fleet on one node of eight: without deadlines it stood apart, at twice the cost."""
+    world = catalog([device()], [shape(devices=8)], [offer(dollars=8.0)])
+    plan = scenario([job(tokens="100B", deadline="20 days")], [fleet()], hardware={"allow": "plain"}, limits=limits)
+    facts = api.repairs(plan, world)
+    assert facts is not None
+    assert [one["to"] for one in facts["ways_out"] if one["limit"] == f"limits.{next(iter(limits))}"] == [to]
+    check_ways_out(plan, world, facts)
+
+
 @pytest.mark.parametrize("least", [1, 2, 5, 37, 100])
 @pytest.mark.parametrize("guess", [1, 2, 5, 6, 36, 37, 38, 99])
 def test_a_wrong_guess_is_mended(least: int, guess: int) -> None:
