@@ -873,6 +873,7 @@ def test_another_seller_is_a_way_out(hardware: Document, limit: str, setting: st
         ({"periods": "6 h"}, ""),  # a grid of one's own
         ({"count": 1}, ""),  # nothing to order
         ({"deadline": "2 h"}, ""),  # no room for another
+        ({"horizon": "4 h"}, ""),  # a calendar ends before the deadlines: that of the file was called wrong
     ],
 )
 def test_jobs_that_follow_each_other_are_a_way_out(changes: Document, told: str) -> None:
@@ -882,7 +883,7 @@ def test_jobs_that_follow_each_other_are_a_way_out(changes: Document, told: str)
     asked = scenario(
         [job("train", **hours)],
         hardware={"owned": [{"shape": "mine/one", "count": 1, "price": "$1/h"}]},
-        **({"periods": changes["periods"]} if "periods" in changes else {}),
+        **{key: changes[key] for key in ("periods", "horizon") if key in changes},
     )
     document = solved(asked, world)
     ways = {way["limit"]: way for way in (document["infeasible"] or {"ways_out": []})["ways_out"] if way["setting"]}

@@ -39,6 +39,7 @@ from planner.candidates.prune import prune
 from planner.candidates.search import Candidates
 from planner.carriers import dataclass
 from planner.catalog.names import region_matches
+from planner.errors import InputError
 from planner.optimize.break_even import BUDGET
 from planner.optimize.conflict import Conflict, find_conflict
 from planner.optimize.elastic import Combined, combined_repair
@@ -125,7 +126,10 @@ def _confirmed(one: Repair, scenario: Scenario, loose: Relaxed, search: Search, 
 
     def works(more: int) -> bool:
         if more not in answers:
-            applied = with_settings(scenario, [limit.setting(limit.value + more) for limit in limits])
+            try:
+                applied = with_settings(scenario, [limit.setting(limit.value + more) for limit in limits])
+            except InputError:  # a deadline beyond the calendar
+                return False
             answers[more] = cheapest_within_targets(search(applied), asker)
         found = verdict(answers[more])
         if found is None:
