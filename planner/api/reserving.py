@@ -102,7 +102,13 @@ def reserve(
         said.append(("all terms together", warnings))
     return Reserve(
         document=reserve_document(
-            scenario, catalog, rows, found, together, not_held, [*_of_cases(scenario), *said_of(said)]
+            scenario,
+            catalog,
+            rows,
+            found,
+            together,
+            not_held,
+            [*_of_cases(scenario), *_not_asked(scenario, terms), *said_of(said)],
         )
     )
 
@@ -156,7 +162,8 @@ def _together(
     changes: dict[str, Any] = {"hardware.pricing": [*rented, *models], **_contracts(scenario, *models)}
     if scenario.periods_s is None:
         changes |= {"horizon": f"{hours:.17g} h", "hardware.beyond_horizon": "full"}
-    asked = _begun(scenario, changes, CALENDARS_HOURS)
+    weekly = "block" in models and hours <= ASKED_HOURS["block"]  # as blocks alone are asked: more choice costs no more
+    asked = _begun(scenario, changes, (WEEK_HOURS, *CALENDARS_HOURS) if weekly else CALENDARS_HOURS)
     chosen = Session(asked, catalog, **options).solve().document
     cost = _cost(chosen)
     before = next(term["on_demand_microusd"] for term in terms if term["term_hours"] == hours)
@@ -313,6 +320,19 @@ def _of_cases(scenario: Scenario) -> list[str]:
     worst = f"the worst {format_percent(1 - risk.cvar)} of them" if risk.cvar < 1 else "the worst of them"
     shares = [format_percent(share) for share in (1 - risk.weight, risk.weight)]
     return [f"every cost is {shares[0]} of {mean} and {shares[1]} of the mean of {worst} (risk)"]
+
+
+def _not_asked(scenario: Scenario, terms: Sequence[str]) -> list[str]:
+    """Which commitments the scenario has that nobody asked about, on both sides of every answer."""
+    hardware = scenario.hardware
+    have = {"hardware.contracts": {one.price_model for one in hardware.contracts}, "hardware.pricing": hardware.pricing}
+    return [
+        f"{term} of {key} is on neither side: ask about it too (--term {term})"
+        for term in COMMITMENTS
+        if term not in terms
+        for key in [next((name for name, models in have.items() if term in models), None)]
+        if key is not None
+    ]
 
 
 def _rates(scenario: Scenario) -> dict[str, Any] | None:

@@ -74,6 +74,7 @@ class Candidates:
     tie_share: float = SHARE  # of the cost, within which costs are equal
     recall: Recall = field(default_factory=Recall)  # what the estimates answered on the way
     rerated: int = 0  # columns fewer than were listed, since rates are others than they were listed with
+    movable: bool = False  # its limits are put out of the way, and will be put back as numbers
     unlisted: int | None = None  # bound of the criterion for mixes that are not among the ways; None: none matters
 
     @property
@@ -219,7 +220,7 @@ def enumerate_candidates(
     questions = {name: one.question for name, one in ways.items()}
     tables = {name: one.table for name, one in ways.items()}
     ledgers = {name: one.ledger.copy() for name, one in ways.items()}
-    built = program_of(scenario, catalog, tables, questions, pools, tie_share=tie_share)
+    built = program_of(scenario, catalog, tables, questions, pools, tie_share=tie_share, movable=patience_s is not None)
     whole = built.program
     kept = prune(whole) if pruned else np.arange(whole.column_count)
     _note_pruned(whole, kept, ledgers)
@@ -248,6 +249,7 @@ def enumerate_candidates(
         cut=tuple(patience.cut),
         tie_share=tie_share,
         recall=recall,
+        movable=patience_s is not None,
     )
 
 
@@ -260,6 +262,7 @@ def program_of(
     *,
     confidence: float | None = None,
     tie_share: float = SHARE,
+    movable: bool = False,
 ) -> Timetable:
     """All columns of all workloads, in canonical order, with the joint rows; with starts where a calendar is asked for.
 
@@ -271,6 +274,8 @@ def program_of(
         At which the columns of a calendar hold their machines; None: the one that each job asks for.
     tie_share
         Of the cost, within which costs are equal.
+    movable
+        Whether limits will be moved: those stay, too, that do not bind as they are.
     """
     tasks: list[Task] = []
     facts: list[ColumnFacts] = []
@@ -299,7 +304,7 @@ def program_of(
         }
         held, tied = of_columns(held, tasks, whole.tasks, rows), _tied(whole, tie_share)
         ways = Ways(scenario=scenario, catalog=catalog, pools=pools, program=tied, rows=rows, facts=facts, **held)
-        return timetable(replace(ways, shared=shared, latest_s=late))
+        return timetable(replace(ways, shared=shared, latest_s=late, movable=movable))
     if shared is None:
         limits = joint_rows(scenario, windows, facts)
     else:
@@ -360,6 +365,7 @@ def with_tables(candidates: Candidates, tables: Mapping[str, Table], tasks: Mapp
             candidates.questions,
             candidates.pools,
             tie_share=candidates.tie_share,
+            movable=candidates.movable,
         )
     spares = [replace(task, spare_replicas=tasks.get(task.name, task.spare_replicas)) for task in built.program.tasks]
     whole = replace(built.program, tasks=tuple(spares))

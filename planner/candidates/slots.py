@@ -33,6 +33,7 @@ class Ways:
     turn_s: FloatArray  # (columns,) after which a job changes machines; 0: it does not
     shared: SharedNodes | None = None  # which columns share nodes; None: none do
     latest_s: Mapping[str, float] = field(default_factory=dict)  # jobs whose late starts are kept, up to here
+    movable: bool = False  # limits will be moved: those stay that do not bind as they are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,7 +116,7 @@ def _way_rows(ways: Ways, grid: Grid, starts: Starts, limits: Sequence[Limit]) -
     ]  # fmt: skip
     for row in (*rows, *_whole_rows(ways)):
         bought = bool(ways.pools) and row.name.startswith(COUNTS_PURCHASES)
-        if len(row.columns) and (bought or ways.latest_s or can_bind(ways.program, row)):
+        if len(row.columns) and (bought or ways.movable or can_bind(ways.program, row)):
             yield replace(row, bound=-1)
 
 

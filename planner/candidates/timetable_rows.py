@@ -291,7 +291,7 @@ def _offered(frame: _Frame) -> Iterator[Row]:
         name = f"hardware.contracts[{offer.id.split(':')[1]}].max_shapes" if own else f"{STRUCTURE}{offer.id}"
         for period in range(frame.grid.periods):
             here = columns[(frame.start[columns] <= period) & (period < frame.stop[columns])]
-            alone = 0 if frame.ways.latest_s else 1  # one column has its bound, unless limits are to be moved
+            alone = 0 if frame.ways.movable else 1  # one column has its bound, unless limits are to be moved
             if len(here) > alone:
                 yield Row(
                     name=name + frame.suffix(period),

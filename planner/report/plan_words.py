@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict
@@ -317,10 +317,16 @@ def allocation_row(document: PlanDocument, workload: Workload, row: Allocation) 
     ]
 
 
+def paid_together(document: PlanDocument, rows: Iterable[Allocation]) -> str:
+    """How rows on nodes of pools are paid for, which nobody pays for alone: no contract where all are on demand."""
+    ahead = {one["pool"] for one in document.get("contracts") or () if one["kind"] != "on_demand"}
+    return "under contract" if any(row.get("reserved_pool") in ahead for row in rows) else "whole periods"
+
+
 def _cost_of(document: PlanDocument, row: Allocation) -> str:
-    """What a row costs by itself; nodes under contract are paid for together."""
+    """What a row costs by itself; nodes of a pool are paid for together."""
     if row.get("funding") == "reserved":
-        return "under contract"
+        return paid_together(document, [row])
     return money(document, row["cost_microusd"]) + ("" if "jobs" in row else _per_horizon(document))
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from planner import units
-from planner.analysis.reserve.model import ASKED_HOURS, BreakEven, Otherwise, ReserveDocument, Term, Together
+from planner.analysis.reserve.model import ASKED_HOURS, BreakEven, Otherwise, ReserveDocument, Started, Term, Together
 from planner.estimate.market import OWN_CONTRACT
 from planner.report import csv, json, markdown, text
 from planner.report.blocks import Block, Grid, Headline, Lines, columns, warned
@@ -134,17 +135,33 @@ def _decisions(terms: list[Term], not_held: list[str]) -> Block:
     return Grid(title="What to reserve", columns=heads, rows=rows, notes=tuple(notes))
 
 
+def _in_turn(reserved: Sequence[Started]) -> list[list[Started]]:
+    """What is bought, each with the same again that begins where it ends: a year of weekly blocks."""
+    runs: list[list[Started]] = []
+    for row in reserved:
+        for run in runs:
+            last = run[-1]
+            same = all(last[key] == row[key] for key in ("offer", "nodes", "term_hours"))
+            if same and abs(last["start_hours"] + last["term_hours"] - row["start_hours"]) < 1e-6:
+                run.append(row)
+                break
+        else:
+            runs.append([row])
+    return runs
+
+
 def _together(found: Together) -> Block:
     rows = [
         [
-            f"{row['nodes']} × {row['shape']} in {row['region']}",
-            NAMES.get(row["price_model"], row["price_model"]),
-            row["start_date"] or (f"hour {row['start_hours']:,.0f}" if row["start_hours"] else "the begin"),
-            units.counted(round(row["term_hours"] / 24), "day"),
-            _money(row["fee_microusd"]),
-            "" if row["used"] is None else f"{row['used']:.0%}",
+            f"{first['nodes']} × {first['shape']} in {first['region']}",
+            NAMES.get(first["price_model"], first["price_model"]),
+            first["start_date"] or (f"hour {first['start_hours']:,.0f}" if first["start_hours"] else "the begin"),
+            units.counted(round(first["term_hours"] / 24), "day") + (f", {len(run)} in turn" if len(run) > 1 else ""),
+            _money(sum(row["fee_microusd"] for row in run)),
+            "" if first["used"] is None else f"{sum(row['used'] or 0.0 for row in run) / len(run):.0%}",
         ]
-        for row in found["reserved"]
+        for run in _in_turn(found["reserved"])
+        for first in run[:1]
     ]
     over = f"over {found['horizon_hours'] / 24:,.0f} days, decided every {found['period_hours'] / 24:,.0f}"
     if found["saved_microusd"] is None or found["on_demand_microusd"] is None:

@@ -240,6 +240,9 @@ def _split(document: PlanDocument) -> Iterator[str]:
         yield f"for {lasting}"
     if ahead:
         yield f"{words.money(document, ahead)} of it committed"
+    filled = sum(one["cost_microusd"] for one in document.get("contracts") or () if one["kind"] == "on_demand")
+    if filled:  # no workload's line has them
+        yield f"{words.money(document, filled)} of it whole periods on demand"
     if copied := sum(copy["cost_microusd"] for copy in document.get("copies") or ()):  # no workload's line has them
         yield f"{words.money(document, copied)} of it copies of data"
     after = sum(one["full_microusd"] - one["cost_microusd"] for one in _ahead_of_use(document) if one["prorated"])
@@ -270,7 +273,7 @@ def sure_line(document: PlanDocument, elapsed_s: float | None) -> str:
 def cost_of(document: PlanDocument, workload: Workload) -> str:
     """What a workload pays for by itself."""
     if workload["allocations"] and all(row.get("funding") == "reserved" for row in workload["allocations"]):
-        return "under contract"
+        return words.paid_together(document, workload["allocations"])
     recurs = workload["kind"] == "serving"
     per = f" /{words.horizon(document).removeprefix('1 ')}" if recurs else ""
     return words.money(document, workload["cost_microusd"]) + per

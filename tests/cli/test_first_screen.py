@@ -24,7 +24,8 @@ from planner.report.plan_formats import (
     render_sections,
 )
 from planner.report.plan_view import SECTIONS
-from planner.report.screen_words import decided, details, hardware, matters, money_line, sure_line
+from planner.report.plan_words import allocation_row
+from planner.report.screen_words import cost_of, decided, details, hardware, matters, money_line, sure_line
 from planner.report.serving_words import latency_block, price_lines
 from planner.report.text import draw
 from planner.scenario.load import with_settings
@@ -154,8 +155,20 @@ def test_nodes_on_demand_in_a_pool_are_not_committed() -> None:
     count = len(document["contracts"])
     extra = {**document["contracts"][0], "kind": "on_demand", "cost_microusd": 660_480_000}
     document["contracts"] = [*document["contracts"], extra]
-    assert f"{format_money(committed)} of it committed" in render_first(document, "table", width=100)
+    told = " ".join(render_first(document, "table", width=100).split())
+    assert f"{format_money(committed)} of it committed · $660 of it whole periods on demand" in told
     assert decided(document).endswith(f"Buy {count} contracts ahead.")
+
+
+def test_a_pool_of_nodes_on_demand_alone_is_under_no_contract() -> None:
+    """A node that was rented for whole periods, of which nobody signed anything, was called "under contract"."""
+    document: Any = json.loads((Path(__file__).parents[1] / "report/samples/portfolio.json").read_text())
+    workload = next(one for one in document["workloads"] if cost_of(document, one) == "under contract")
+    row = workload["allocations"][0]
+    assert allocation_row(document, workload, row)[-1] == "under contract"
+    for contract in document["contracts"]:
+        contract["kind"] = "on_demand"
+    assert cost_of(document, workload) == allocation_row(document, workload, row)[-1] == "whole periods"
 
 
 def test_what_is_owed_beyond_the_horizon_is_told_where_only_a_part_of_a_fee_counts() -> None:

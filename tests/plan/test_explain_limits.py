@@ -325,6 +325,48 @@ def test_random_calendars() -> None:
     assert ways >= cases(2, 6)
 
 
+def calendar_of_fleets(seed: int) -> Scenario:
+    """Fleets alone beside a calendar, in which no deadline can be moved: contracts to so many shapes, and limits."""
+    rng = np.random.default_rng(seed)
+    fleets = [fleet(f"f{number}", qpm=float(rng.integers(100, 9000))) for number in range(int(rng.integers(1, 3)))]
+    capped: Document = {"shape": "north/one", "region": "r1", "price_model": "commitment_1y", "price": "$0.5/h"}
+    hardware: Document = {
+        "allow": ["plain", "fast"],
+        "pricing": ["on_demand", "commitment_1y"],
+        "contracts": [{**capped, "max_shapes": int(rng.integers(1, 4))}],
+        "beyond_horizon": "prorate",
+    }
+    if rng.random() < 0.5:
+        hardware["quotas"] = [{"device": "plain", "price_model": "on_demand", "max_devices": int(rng.integers(0, 3))}]
+    limits: list[Document] = [{"budget": "$2000"}, {"spend": "$2/h"}, {"max_devices": 2}]
+    return scenario(serving=fleets, horizon="14 months", hardware=hardware, limits=limits[seed % len(limits)])
+
+
+def test_ways_out_of_fleets_beside_a_calendar_hold_to_what_a_contract_is_for() -> None:
+    """Without a job whose deadline could move, the most shapes of a contract was out of the way and stayed there."""
+    checked = 0
+    for seed in range(cases(9, 60)):
+        plan, world = calendar_of_fleets(seed), two_speeds()
+        if cost_of(plan, world) is None:
+            facts = api.repairs(plan, world)
+            assert facts is not None, seed
+            checked += check_ways_out(plan, world, facts)
+    assert checked >= cases(6, 40)
+
+
+@pytest.mark.parametrize(
+    ("limits", "to"), [({"budget": "$5000"}, 5_840_000_000), ({"spend": "$5/h"}, 8_000_000), ({"max_devices": 7}, 8)]
+)
+def test_ways_out_count_on_jobs_that_stand_beside_a_fleet(limits: Document, to: int) -> None:
+    """A job beside a fleet on one node of eight: without deadlines it stood apart, at twice the cost."""
+    world = catalog([device()], [shape(devices=8)], [offer(dollars=8.0)])
+    plan = scenario([job(tokens="100B", deadline="20 days")], [fleet()], hardware={"allow": "plain"}, limits=limits)
+    facts = api.repairs(plan, world)
+    assert facts is not None
+    assert [one["to"] for one in facts["ways_out"] if one["limit"] == f"limits.{next(iter(limits))}"] == [to]
+    check_ways_out(plan, world, facts)
+
+
 @pytest.mark.parametrize("least", [1, 2, 5, 37, 100])
 @pytest.mark.parametrize("guess", [1, 2, 5, 6, 36, 37, 38, 99])
 def test_a_wrong_guess_is_mended(least: int, guess: int) -> None:
@@ -831,6 +873,7 @@ def test_another_seller_is_a_way_out(hardware: Document, limit: str, setting: st
         ({"periods": "6 h"}, ""),  # a grid of one's own
         ({"count": 1}, ""),  # nothing to order
         ({"deadline": "2 h"}, ""),  # no room for another
+        ({"horizon": "4 h"}, ""),  # a calendar ends before the deadlines: that of the file was called wrong
     ],
 )
 def test_jobs_that_follow_each_other_are_a_way_out(changes: Document, told: str) -> None:
@@ -840,7 +883,7 @@ def test_jobs_that_follow_each_other_are_a_way_out(changes: Document, told: str)
     asked = scenario(
         [job("train", **hours)],
         hardware={"owned": [{"shape": "mine/one", "count": 1, "price": "$1/h"}]},
-        **({"periods": changes["periods"]} if "periods" in changes else {}),
+        **{key: changes[key] for key in ("periods", "horizon") if key in changes},
     )
     document = solved(asked, world)
     ways = {way["limit"]: way for way in (document["infeasible"] or {"ways_out": []})["ways_out"] if way["setting"]}

@@ -143,11 +143,13 @@ def test_what_groups_of_a_job_send_each_other_is_a_line_of_its_own(shipped: Cata
     assert 7.0 in sheet.named("Prices")
 
 
-def test_a_plan_that_costs_nothing() -> None:
-    """Owned hardware at no price, and a catalog without a date: no line, no price, sums of nothing."""
+@pytest.mark.parametrize("horizon", ["1 month", "13 months"])
+def test_a_plan_that_costs_nothing(horizon: str) -> None:
+    """Owned hardware at no price, and a catalog without a date: no line, no price, sums of nothing, no chart of it."""
     there = replace(catalog([device()], [shape("north/one")], [offer("north/one", 1.0)]), as_of="")
     owned = {"pricing": ["on_demand"], "owned": [{"shape": "north/one", "count": 4, "price": "$0/h"}]}
-    plan = json.loads(api.solve(scenario([], [fleet("one")], hardware=owned), there).to_json())
+    asked = scenario([], [fleet("one")], hardware=owned, horizon=horizon)
+    plan = json.loads(api.solve(asked, there).to_json())
     assert plan["summary"]["cost_microusd"] == 0
     sheet = Sheet(workbook(report_document(plan, there, contingency=0.1)))
     for place in sheet.formulas():

@@ -334,7 +334,7 @@ def _as_asked(candidates: Candidates, scenario: Scenario) -> Candidates:
 def _under(part: Candidates) -> Candidates:
     """With the limits of its scenario on every column."""
     asked = (part.scenario, part.catalog, part.tables, part.questions, part.pools)
-    built = program_of(*asked, tie_share=part.tie_share)
+    built = program_of(*asked, tie_share=part.tie_share, movable=part.movable)
     return replace(part, whole=built.program, whole_rows=built.rows, whole_shared=built.shared)
 
 

@@ -45,6 +45,8 @@ def fine_periods_s(scenario: Scenario, columns: int) -> list[int]:
     """
     if scenario.serving or scenario.scheduled or sum(job.count for job in scenario.training) < 2:
         return []
+    if any(job.start_s + job.deadline_s > scenario.horizon_s for job in scenario.training):  # no calendar there
+        return []
     most_s = min(scenario.horizon_s, *(job.deadline_s for job in scenario.training))
     most = min(MAX_PERIODS, STARTS // max(columns, 1))
     return [s for s in PERIODS_S if scenario.horizon_s <= most * s and 2 * s <= most_s][:TRIED]

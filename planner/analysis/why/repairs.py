@@ -17,7 +17,7 @@ import numpy as np
 
 from planner.analysis.tighten import cheapest_within_targets, on_exact_rates, tightens
 from planner.analysis.why.in_turn import in_turn
-from planner.analysis.why.least import least_that_works
+from planner.analysis.why.least import least_from_below, least_that_works
 from planner.analysis.why.relaxed import COUNTED, LIFTED, PATIENCE_S, Relaxed, Search, lifted_ways, relaxed
 from planner.analysis.why.settings import OWNED, Stated, shapes_the_search, stated, stated_limits
 from planner.analysis.why.widen import (
@@ -33,11 +33,13 @@ from planner.analysis.why.widen import (
     tried,
     wider_choices,
 )
+from planner.candidates.node_parts import may_stand_beside
 from planner.candidates.program import restrict
 from planner.candidates.prune import prune
 from planner.candidates.search import Candidates
 from planner.carriers import dataclass
 from planner.catalog.names import region_matches
+from planner.errors import InputError
 from planner.optimize.break_even import BUDGET
 from planner.optimize.conflict import Conflict, find_conflict
 from planner.optimize.elastic import Combined, combined_repair
@@ -115,16 +117,19 @@ def _found(ways: Candidates, scenario: Scenario, asker: Asker) -> tuple[Conflict
 
 def _confirmed(one: Repair, scenario: Scenario, loose: Relaxed, search: Search, asker: Asker) -> Repair:
     """The repair as the whole question has it, where that may find other ways, or need more machines."""
-    limits = stated(scenario, one.name)
-    if one.more is None or not limits:
+    limits, beside = stated(scenario, one.name), any(may_stand_beside(job, scenario) for job in scenario.training)
+    if not limits or (one.more is None and (not beside or limits[0].unit == "s")):
         return one
-    if not tightens(scenario) and (not shapes_the_search(one.name) or _certain(one, scenario, loose)):
+    if not _otherwise(scenario) and (not shapes_the_search(one.name) or _certain(one, scenario, loose)):
         return one
     answers: dict[int, Solution] = {}
 
     def works(more: int) -> bool:
         if more not in answers:
-            applied = with_settings(scenario, [limit.setting(limit.value + more) for limit in limits])
+            try:
+                applied = with_settings(scenario, [limit.setting(limit.value + more) for limit in limits])
+            except InputError:  # a deadline beyond the calendar
+                return False
             answers[more] = cheapest_within_targets(search(applied), asker)
         found = verdict(answers[more])
         if found is None:
@@ -132,12 +137,16 @@ def _confirmed(one: Repair, scenario: Scenario, loose: Relaxed, search: Search, 
         return found
 
     value = max(limit.value for limit in limits)
-    most = {"s": PATIENCE_S, **dict.fromkeys(COUNTED, LIFTED)}.get(limits[0].unit, MOST_TIMES * (value + one.more))
-    most, guess = int(most) - value, one.more
+    most = {"s": PATIENCE_S, **dict.fromkeys(COUNTED, LIFTED)}.get(
+        limits[0].unit, MOST_TIMES * (value + (one.more or value))
+    )
+    most = int(most) - value
     try:
+        if one.more is None and not works(most):
+            return one
         if one.name == BUDGET:  # the least that is enough is what the cheapest plan costs
             return _budget(one, answers[most], value) if works(most) else Repair(name=one.name, more=None, proven=False)
-        more = least_that_works(guess, works, most)
+        more = least_from_below(works, most) if one.more is None else least_that_works(one.more, works, most)
     except _Unknown:
         return replace(one, proven=False)
     if more is None:
@@ -145,6 +154,14 @@ def _confirmed(one: Repair, scenario: Scenario, loose: Relaxed, search: Search, 
     below = answers.get(more - 1)
     sure = answers[more].status is Status.OPTIMAL and (more == 1 or (below is not None and verdict(below) is False))
     return Repair(name=one.name, more=more, cost_microusd=answers[more].cost_microusd, proven=sure)
+
+
+def _otherwise(scenario: Scenario) -> bool:
+    """Whether the whole question has plans that the lifted search has not, or lacks some that it has.
+
+    Fleets may need more for their targets; jobs stand beside fleets, which without a deadline they cannot.
+    """
+    return tightens(scenario) or any(may_stand_beside(job, scenario) for job in scenario.training)
 
 
 def _budget(one: Repair, cheapest: Solution, value: int) -> Repair:
@@ -155,7 +172,7 @@ def _budget(one: Repair, cheapest: Solution, value: int) -> Repair:
 
 def _together(combined: Combined, scenario: Scenario, search: Search, asker: Asker) -> Combined | None:
     """Limits loosened together as the whole question has them; None where it has no plan even so."""
-    if not tightens(scenario):
+    if not _otherwise(scenario):
         return combined
     settings = [one.setting(one.value + more) for name, more in combined.more.items() for one in stated(scenario, name)]
     answer = cheapest_within_targets(search(with_settings(scenario, settings)), asker)

@@ -281,8 +281,8 @@ def summary_money(book: Book, sheet: Sheet, report: ReportDocument, budget: Budg
 
 
 def _month_chart(book: Book, sheet: Sheet, budget: Budget, grid: Grid) -> None:
-    """What each month costs, beside the totals; nothing of a single month."""
-    if len(budget["months"]) < 2:
+    """What each month costs, beside the totals; nothing of a single month, or where nothing is paid."""
+    if len(budget["months"]) < 2 or not budget["totals"]["total_microusd"]:
         return
     first, last = FIRST_MONTH, grid.total - 1
     lines: list[tuple[str, Range]] = [
