@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from planner import api
-from planner.analysis.why import why_not
+from planner.analysis.why import infeasible, why_not
 from planner.analysis.why.in_turn import fine_periods_s
 from planner.analysis.why.least import least_that_works
 from planner.analysis.why.repairs import BOTH
@@ -952,6 +952,16 @@ def test_a_wider_choice_that_was_not_listed_in_time_is_told_as_unproven() -> Non
     ways = list(wider_choices(asked, lambda _: replace(narrow, cut=("job",)), Asker()))
     assert [(one["limit"], one["to"], one["proven"]) for one in ways] == [("hardware.allow", None, False)]
     assert list(wider_choices(asked, lambda _: narrow, Asker())) == []
+
+
+def test_wider_choices_are_not_listed_when_no_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups of a job that mix offers are listed anew for each way out: ten minutes were not enough to say no."""
+    asked = scenario([job(deadline="10 min", mix_within_job=True)], hardware={"allow": ["plain"]})
+    monkeypatch.setattr(infeasible, "LONGEST_S", 0.0)
+    plan = api.solve(asked, two_speeds())
+    ways = {one["limit"]: (one["to"], one["proven"]) for one in plan.document["infeasible"]["ways_out"]}
+    assert ways["hardware.allow"] == (None, False)
+    assert [one.message for one in api.verify(plan.document, two_speeds()) if one.severity == "error"] == []
 
 
 @pytest.mark.parametrize("columns", [1, 40, 400, 4000, 40_000])

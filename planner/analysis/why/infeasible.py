@@ -14,6 +14,7 @@ from planner.candidates.search import Candidates
 from planner.deadline import left_s
 from planner.optimize.limited import Asker
 from planner.plan.rows.row_cells import usd
+from planner.scenario.schema import Scenario
 from planner.units import counted
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ FILTERS = (
     *("not-allowed", "region", "provider", "price-model", "recalled-price", "suspect-price", "kind", "marketplace"),
     "place",
 )
-LONGEST_S = 120.0  # for the ways out of programs with a calendar, where each step may take long
+LONGEST_S = 120.0  # for the ways out of programs with a calendar or with mixes, where each step may take long
 
 
 def infeasibility(candidates: Candidates, search: Search, *, ways_out: bool = True, **options: Any) -> Infeasible:
@@ -39,8 +40,8 @@ def infeasibility(candidates: Candidates, search: Search, *, ways_out: bool = Tr
         Whether to look for what contradicts itself, and what would mend it, which takes longer than to see that
         there is no plan; without it the conflict set is empty, and said not to be minimal.
     options
-        Of `optimize`; a time limit is that of all steps together. With a calendar they stop after two minutes if no
-        limit is given. What was not proven by then is marked.
+        Of `optimize`; a time limit is that of all steps together. With a calendar, or mixes within a job, they stop
+        after two minutes if no limit is given. What was not proven by then is marked.
     """
     tasks = [task for task in candidates.program.tasks if task.kind != "optional"]
     missed = {task.name: misses(candidates, task.name) for task in tasks if task.first == task.stop}
@@ -48,7 +49,7 @@ def infeasibility(candidates: Candidates, search: Search, *, ways_out: bool = Tr
         nothing: Conflicts = {"conflict": [], "minimal": False, "ways_out": [], "combined": None}
         return {"workloads": missed, **nothing, "median_cost_microusd": None, "median_cost_usd": None}
     limit_s = left_s(options.get("time_limit_s"))
-    if limit_s is None and candidates.calendar is not None:
+    if limit_s is None and (candidates.calendar is not None or _mixes(candidates.scenario)):
         limit_s = LONGEST_S
     asker = Asker(
         options={key: value for key, value in options.items() if key in ASKED},
@@ -61,6 +62,11 @@ def infeasibility(candidates: Candidates, search: Search, *, ways_out: bool = Tr
         "median_cost_microusd": median,
         "median_cost_usd": None if median is None else usd(median),
     }
+
+
+def _mixes(scenario: Scenario) -> bool:
+    """Whether groups of several offers may share a job: there are many, and each way out lists them again."""
+    return any(job.mix_within_job for job in scenario.training)
 
 
 def _how_far(drop: Drop) -> tuple[bool, bool, int]:

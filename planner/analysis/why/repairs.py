@@ -86,14 +86,14 @@ def diagnose(candidates: Candidates, search: Search, asker: Asker | None = None)
     less = [way for form in forms for way in form(candidates, search, asker)]
     ways, found = on_exact_rates(lifted_ways(scenario, search), lambda ways: _found(ways, scenario, asker))
     loose, conflict, single, combined = relaxed(ways, scenario), *found
-    less_load = less_to_carry(candidates, conflict.names, search, asker)
+
     return Diagnosis(
         conflict=conflict,
         repairs=tuple(_confirmed(one, scenario, loose, search, asker) for one in single),
         combined=combined and _together(combined, scenario, search, asker),
         wider=(
             *less,
-            *less_load,
+            *less_to_carry(candidates, conflict.names, search, asker),
             *in_turn(replace(ways, scenario=scenario), conflict.names, search, asker),
             *wider_choices(scenario, search, asker),
             *other_terms(candidates, search, asker),
@@ -130,6 +130,8 @@ def _confirmed(one: Repair, scenario: Scenario, loose: Relaxed, search: Search, 
                 applied = with_settings(scenario, [limit.setting(limit.value + more) for limit in limits])
             except InputError:  # a deadline beyond the calendar
                 return False
+            if asker.spent:  # to list the ways may take longer than to solve them
+                raise _Unknown
             answers[more] = cheapest_within_targets(search(applied), asker)
         found = verdict(answers[more])
         if found is None:

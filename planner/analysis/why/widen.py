@@ -506,6 +506,9 @@ def _of_kinds(site: Site, catalog: Catalog, kind: str) -> bool:
 
 
 def _wider(scenario: Scenario, choice: _Choice, search: Search, asker: Asker) -> Iterator[WayOut]:
+    if asker.spent:  # to list the ways may take longer than to solve them: what is there is not known
+        yield {**_way_out(scenario, choice, {}), "proven": False}
+        return
     wide, asker = search(with_settings(scenario, [_setting(choice, EVERY)])), replace(asker, exact=True)
     catalog = wide.catalog
 
