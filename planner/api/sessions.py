@@ -566,7 +566,7 @@ class Session:
             raise UsageError.of(
                 "not-together", "staying with a plan is weighed against the least cost of one future", hint=hint
             )
-        if any(job.mix_within_job for job in self.scenario.training):
+        if self.scenario.mixes:
             hint = "leave --previous out, or mix_within_job"
             raise UsageError.of("not-together", "what a mix within a job changes is not counted yet", hint=hint)
         if not isinstance(previous, Previous):

@@ -394,7 +394,7 @@ def stored_format(preset: str | None, config: str | None) -> str:
     """
     if preset is None and config is None:
         return ""
-    return (preset_card(preset) if preset is not None else config_card(str(config))).checkpoint
+    return _card_of(preset, config).checkpoint
 
 
 def predicts_ahead(preset: str | None, config: str | None) -> bool:
@@ -402,23 +402,27 @@ def predicts_ahead(preset: str | None, config: str | None) -> bool:
 
     Parameters
     ----------
-    preset
-        Name of a shipped preset, or of its model on Hugging Face.
-    config
-        In its place a `config.json`, or its folder.
+    preset, config
+        As of `stored_format`.
 
     Examples
     --------
     >>> predicts_ahead("deepseek-v3", None), predicts_ahead("llama-3.1-8b", None), predicts_ahead(None, None)
     (True, False, False)
     """
-    if preset is None and config is None:
-        return False
     try:
-        card = preset_card(preset) if preset is not None else config_card(str(config))
+        return (preset or config) is not None and holds_layers_ahead(_card_of(preset, config).config)
     except InputError:  # told with its place where the model is loaded
         return False
-    return any(card.config.get(key) for key in AHEAD)
+
+
+def holds_layers_ahead(config: Mapping[str, Any]) -> bool:
+    """Whether a `config.json` tells of layers that predict tokens ahead."""
+    return any(config.get(key) for key in AHEAD)
+
+
+def _card_of(preset: str | None, config: str | None) -> ModelCard:
+    return preset_card(preset) if preset is not None else config_card(str(config))
 
 
 def config_card(path: str) -> ModelCard:

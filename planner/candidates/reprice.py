@@ -34,7 +34,7 @@ from planner.errors import InputError
 def repriceable(candidates: Candidates) -> bool:
     """Whether no way was listed, or left out, because of a price."""
     scenario = candidates.scenario
-    mixing = any(job.mix_within_job for job in scenario.training)
+    mixing = scenario.mixes
     switching = any(isinstance(one, TrainingTable) and one.late for one in candidates.tables.values())
     return not (mixing or switching or candidates.pools or scenario.uncertainty or scenario.scheduled)
 

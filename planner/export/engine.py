@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-from planner.architecture.load import AHEAD, preset_card
+from planner.architecture.load import holds_layers_ahead, preset_card
 from planner.architecture.model import is_text_part
 from planner.estimate.engines import cut_block, engine_rules, in_blocks
 from planner.estimate.kernels import LEAST_CAPABILITY, OLD_CAPABILITY, left_behind
@@ -266,6 +266,5 @@ def draft_repository(launch: ServingLaunch) -> str:
 
 def predicts_ahead(launch: ServingLaunch) -> bool:
     """Whether layers of the model draft that predict tokens ahead, as those of DeepSeek-V3: no other one is named."""
-    config = launch.model.config or {}
     named = launch.fleet.speculative is not None and launch.fleet.speculative.model is not None
-    return not named and any(config.get(key) for key in AHEAD)
+    return not named and holds_layers_ahead(launch.model.config or {})

@@ -130,7 +130,7 @@ def weighs_plainness(scenario: Scenario) -> bool:
     Calendars, mixes within a job and several futures are left as they are, and plans in which something else than the
     cost is minimised first.
     """
-    mixed = any(job.mix_within_job for job in scenario.training)
+    mixed = scenario.mixes
     asked = scenario.prefer == "plain" and scenario.plain_within > 0 and scenario.objective[0] == "cost"
     return asked and not (scenario.scheduled or scenario.uncertainty or mixed)
 

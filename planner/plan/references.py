@@ -64,8 +64,7 @@ def _draft_models(scenario: Scenario) -> Iterator[Problem]:
     """What is wrong with the draft models of fleets."""
     for index, fleet in enumerate(scenario.serving):
         try:
-            if fleet.speculative is not None:
-                assert fleet.speculative.draft is None or fleet.speculative.draft.layers
+            _ = fleet.speculative and fleet.speculative.draft  # read here, where its place is known
         except InputError as error:
             place = scenario.places.get(f"serving[{index}].speculative.model")
             yield from (_at(problem, place) for problem in error.problems)

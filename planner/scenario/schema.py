@@ -345,6 +345,11 @@ class Scenario(Part):
         return "USD"
 
     @property
+    def mixes(self) -> bool:
+        """Whether groups of several offers may share a job: there are many, which are listed anew for each question."""
+        return any(job.mix_within_job for job in self.training)
+
+    @property
     def scheduled(self) -> bool:
         """Whether a calendar is asked for: periods, or something that is bought or placed ahead."""
         hardware = self.hardware

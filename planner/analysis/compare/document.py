@@ -246,7 +246,7 @@ def _flip_row(resolver: Resolver, change: Change, flip: Flip) -> FlipRow:
 
 def _runner_up(resolver: Resolver, asker: Asker) -> RunnerUp | None:
     """The best plan of B's question with another decision, and what its offers would have to cost."""
-    if any(job.mix_within_job for job in resolver.between.new.training):
+    if resolver.between.new.mixes:
         return None  # what a mix of offers decides is not told by one offer
     try:
         solved = resolver.answered(resolver.every)

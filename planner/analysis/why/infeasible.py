@@ -14,7 +14,6 @@ from planner.candidates.search import Candidates
 from planner.deadline import left_s
 from planner.optimize.limited import Asker
 from planner.plan.rows.row_cells import usd
-from planner.scenario.schema import Scenario
 from planner.units import counted
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def infeasibility(candidates: Candidates, search: Search, *, ways_out: bool = Tr
         nothing: Conflicts = {"conflict": [], "minimal": False, "ways_out": [], "combined": None}
         return {"workloads": missed, **nothing, "median_cost_microusd": None, "median_cost_usd": None}
     limit_s = left_s(options.get("time_limit_s"))
-    if limit_s is None and (candidates.calendar is not None or _mixes(candidates.scenario)):
+    if limit_s is None and (candidates.calendar is not None or candidates.scenario.mixes):
         limit_s = LONGEST_S
     asker = Asker(
         options={key: value for key, value in options.items() if key in ASKED},
@@ -62,11 +61,6 @@ def infeasibility(candidates: Candidates, search: Search, *, ways_out: bool = Tr
         "median_cost_microusd": median,
         "median_cost_usd": None if median is None else usd(median),
     }
-
-
-def _mixes(scenario: Scenario) -> bool:
-    """Whether groups of several offers may share a job: there are many, and each way out lists them again."""
-    return any(job.mix_within_job for job in scenario.training)
 
 
 def _how_far(drop: Drop) -> tuple[bool, bool, int]:

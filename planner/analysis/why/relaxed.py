@@ -57,7 +57,7 @@ class Relaxed:
 
     def covers(self, scenario: Scenario) -> bool:
         """Whether a search of the scenario with limits moved tries no number of shapes that is missing here."""
-        if scenario.objective[0] == "time" or any(job.mix_within_job for job in scenario.training):
+        if scenario.objective[0] == "time" or scenario.mixes:
             return False
         grid = {*range(COMPLETE + 1), *count_grid(LARGEST_JOB)}
         jobs = {job.name: job for job in scenario.training}

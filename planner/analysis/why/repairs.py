@@ -86,7 +86,6 @@ def diagnose(candidates: Candidates, search: Search, asker: Asker | None = None)
     less = [way for form in forms for way in form(candidates, search, asker)]
     ways, found = on_exact_rates(lifted_ways(scenario, search), lambda ways: _found(ways, scenario, asker))
     loose, conflict, single, combined = relaxed(ways, scenario), *found
-
     return Diagnosis(
         conflict=conflict,
         repairs=tuple(_confirmed(one, scenario, loose, search, asker) for one in single),

@@ -367,7 +367,7 @@ def _less_of(candidates: Candidates, limit: str, name: str, load: _Load, search:
         "setting": setting(fewer),
         "cost_microusd": cost,
         "cost_usd": usd(cost),
-        "proven": all(one.status in (Status.OPTIMAL, Status.INFEASIBLE) for one in answers.values()),
+        "proven": bool(answers) and all(one.status in (Status.OPTIMAL, Status.INFEASIBLE) for one in answers.values()),
     }
 
 
@@ -507,7 +507,7 @@ def _of_kinds(site: Site, catalog: Catalog, kind: str) -> bool:
 
 def _wider(scenario: Scenario, choice: _Choice, search: Search, asker: Asker) -> Iterator[WayOut]:
     if asker.spent:  # to list the ways may take longer than to solve them: what is there is not known
-        yield {**_way_out(scenario, choice, {}), "proven": False}
+        yield _way_out(scenario, choice, {})
         return
     wide, asker = search(with_settings(scenario, [_setting(choice, EVERY)])), replace(asker, exact=True)
     catalog = wide.catalog

@@ -38,7 +38,7 @@ def idle_keys(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
 
 def _of_hardware(scenario: Scenario, catalog: Catalog) -> Iterator[str]:
     hardware = scenario.hardware
-    if hardware.assume_between_zones is not None and not any(job.mix_within_job for job in scenario.training):
+    if hardware.assume_between_zones is not None and not scenario.mixes:
         yield "hardware.assume_between_zones does nothing: no job has mix_within_job: true"
     ahead = bool(hardware.contracts) or any(model in RESERVING for model in hardware.pricing)
     if "beyond_horizon" in hardware.model_fields_set and not ahead:
