@@ -367,7 +367,7 @@ def _less_of(candidates: Candidates, limit: str, name: str, load: _Load, search:
         "setting": setting(fewer),
         "cost_microusd": cost,
         "cost_usd": usd(cost),
-        "proven": bool(answers) and all(one.status in (Status.OPTIMAL, Status.INFEASIBLE) for one in answers.values()),
+        "proven": all(one.status in (Status.OPTIMAL, Status.INFEASIBLE) for one in answers.values()),
     }
 
 
@@ -595,5 +595,5 @@ def _way_out(scenario: Scenario, choice: _Choice, answers: dict[str, Solution]) 
         "setting": _setting(choice, chosen) if chosen else "",
         "cost_microusd": cost,
         "cost_usd": None if cost is None else usd(cost),
-        "proven": all(one.status in (Status.OPTIMAL, Status.INFEASIBLE) for one in answers.values()),
+        "proven": bool(answers) and all(one.status in (Status.OPTIMAL, Status.INFEASIBLE) for one in answers.values()),
     }
