@@ -25,6 +25,7 @@ LIMIT_BYTES = 20_000_000
 MOST_PROBLEMS = 50  # more than a person mends in one go
 _WIDEST_SHOWN = 160  # a longer line is not shown under its mistake
 _LARGEST = 1e18
+_FLAGS = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0, "no": 0}  # spreadsheets write words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,11 +235,11 @@ def _cell(name: str, text: str, columns: Columns) -> Any:
     kind = columns.kinds[name]
     if kind is str:
         return _word(name, text, columns)
-    value = _number(text)
     if name in columns.flags:
-        if value not in (0, 1):
+        if (flag := _FLAGS.get(text.lower())) is None:
             raise _BadCellError("bad-flag", "write 1 for yes, 0 for no, nothing for unknown")
-        return int(value)
+        return flag
+    value = _number(text)
     _in_range(name, value, columns)
     if kind is int and value != int(value):
         raise _BadCellError("bad-number", "a whole number")

@@ -225,7 +225,7 @@ def _ask_serving(
         near = closest(asked["engine"], ENGINES)
         hint = f"did you mean {near[0]}?" if near else ", ".join(ENGINES)
         raise usage("unknown-engine", f"no engine '{asked['engine'][:60]}'", hint)
-    served = rules.formats or tuple(name for name in FORMATS if not name.startswith("q"))
+    served = rules.formats or tuple(name for name in FORMATS if not name.startswith(("q", "iq")))
     if asked.get("engine") and asked.get("weights") and asked["weights"] not in served:
         raise usage("unknown-format", f"{rules.name} serves no {asked['weights']}", ", ".join(served))
     formats = tuple(name for name in (*DEFAULT_FORMATS, "q8_0", "q4_k_m") if name in served)

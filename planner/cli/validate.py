@@ -101,11 +101,12 @@ def totals(
     from planner.report.validation_view import render_validation
     from planner.validate import rows, totals
 
-    budgets = rows.read_totals(data) if data else rows.shipped_totals()
+    budgets, refused, ignored = rows.read_totals_table(data) if data else (rows.shipped_totals(), {}, ())
+    _tell_refused(frame, ignored, refused)
     catalog = load_catalog(hardware)
     with frame.progress("predicting"):
         predictions = totals.predict_totals(budgets, catalog, tier.value)
-    found = totals.validate_totals(budgets, predictions)
+    found = totals.validate_totals(budgets, predictions, refused=refused)
     frame.emit(render_validation(found, output.value, **frame.view(out)), out)
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 from planner.architecture.model import Architecture
 from planner.carriers import dataclass
 from planner.catalog.model import Device, Shape
+from planner.estimate.serving_formats import FILE_FORMATS
 
 GIB = 1024**3
 LARGE_BYTES = 70 * GIB  # from here on vLLM schedules as for an H100
@@ -52,7 +53,7 @@ class Limits:
 
 
 # Whose devices and which weights: installation pages and lists of quantisations of each project (recalled, 2026-11-23)
-_FILES = ("fp32", "fp16", "bf16", "q4_k_m", "q4_k_s", "q4_0", "q4_1", "q5_0", "q8_0", "mxfp4")
+_FILES = ("fp32", "fp16", "bf16", *FILE_FORMATS, "mxfp4")
 _PLAIN = ("fp32", "fp16", "bf16", "int8")
 # Limits of ranks: each of vLLM's is an engine of its own, and TensorRT-LLM's executors are one a rank; SGLang divides
 # both by the ranks (ai-dynamo/dynamo pull request 11982, sgl-project/sglang pull requests 20063 and 28884; read on

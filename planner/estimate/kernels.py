@@ -188,7 +188,7 @@ def _serves(rules: EngineRules, weights: str) -> bool:
     """Files of llama.cpp are served by it, and by those that read them; other formats by all but a few engines."""
     if rules.formats:
         return weights in rules.formats
-    return not weights.startswith("q") or rules.name in ("vllm", "sglang")
+    return not weights.startswith(("q", "iq")) or rules.name in ("vllm", "sglang")
 
 
 def lacks_kernels(fleet: ServingFleet, device: Device) -> bool:

@@ -53,10 +53,22 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         # 4-bit blocks, half of two tensors of a layer and the head at 6.56 bits; ggml-org/llama.cpp, tools/quantize
         "q4_k_m": Format(bits=4.83, plain_bits=6.56),
         "q4_k_s": Format(bits=4.58, plain_bits=6.56),
+        # what other files of Llama 3.1 8B weigh, less embedding and head; ggml-org/llama.cpp,
+        # tools/quantize/README.md@311c2c9 and quantize.cpp (Q3_K_M: 3.74 GiB), read 2026-12-01
+        "q2_k": Format(bits=2.94, plain_bits=6.56),
+        "q3_k_s": Format(bits=3.44, plain_bits=6.56),
+        "q3_k_m": Format(bits=3.85, plain_bits=6.56),
+        "q3_k_l": Format(bits=4.19, plain_bits=6.56),
+        "iq4_xs": Format(bits=4.32, plain_bits=6.56),
+        "iq4_nl": Format(bits=4.55, plain_bits=6.56),
+        "q5_k_s": Format(bits=5.50, plain_bits=6.56),
+        "q5_k_m": Format(bits=5.65, plain_bits=6.56),
+        "q6_k": Format(bits=6.56, plain_bits=6.56),
         # blocks of 32 values with a 16-bit scale, or a scale and a least value; ggml-org/ggml, src/ggml-common.h
         "q4_0": Format(bits=4, scale_bytes=2, group_values=32, plain_bits=6.56),
         "q4_1": Format(bits=4, scale_bytes=4, group_values=32, plain_bits=6.56),
         "q5_0": Format(bits=5, scale_bytes=2, group_values=32, plain_bits=6.56),
+        "q5_1": Format(bits=5, scale_bytes=4, group_values=32, plain_bits=6.56),
         "q8_0": Format(bits=8, scale_bytes=2, group_values=32, plain_bits=8.5),
         # all weights, tables too, in groups of 32 with a 16-bit scale; mlc-ai/mlc-llm, docs/compilation (q4f16_1)
         "q4f16": Format(bits=4, scale_bytes=2, group_values=32, plain_bits=4.5),
@@ -64,6 +76,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "nvfp4": Format(bits=4, scale_bytes=1, group_values=16, compute=("fp4", *_SIXTEEN), experts_only="latent"),
     }
 )
+
+# Of llama.cpp's files alone
+FILE_FORMATS = tuple(name for name in FORMATS if name.startswith(("q", "iq")) and name != "q4f16")
 
 # The cache has no channel scales: 8-bit caches keep one scale a tensor, 4-bit ones a scale a block.
 CACHE_BYTES: Mapping[str, float] = MappingProxyType(

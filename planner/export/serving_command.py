@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 
 from planner.carriers import dataclass
 from planner.estimate.kernels import EXPORTED_KINDS, PLUGINS, TPU_HOST_CHIPS
+from planner.estimate.serving_formats import FILE_FORMATS
 from planner.export import engine, file_text
 from planner.export.file_text import Argument, Blank, Expand, Target, command_line, commented, demand, header_lines
 from planner.export.launch import Bucket, ExportFile, Launch, NotExpressible, ServingLaunch, TrainingLaunch
@@ -26,7 +27,6 @@ MODEL_MEANING = "the weights: a folder, or a repository of the Hugging Face hub"
 # "CUDA C++ Programming Guide", environment variables; ROCm documentation "GPU isolation techniques"; seen 2026-11-24;
 # oneAPI Level Zero specification, environment variables (recalled)
 VISIBLE = {"nvidia": "CUDA_VISIBLE_DEVICES", "amd": "HIP_VISIBLE_DEVICES", "intel": "ZE_AFFINITY_MASK"}
-FILES = frozenset({"q4_k_m", "q4_k_s", "q4_0", "q4_1", "q5_0", "q8_0"})  # formats of llama.cpp's files alone
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -98,7 +98,7 @@ def told(
     model: object = published
     if not _REPOSITORY.fullmatch(published) or not there:
         model = Expand('"$MODEL"')
-        form = "the weights: one GGUF file" if weights in FILES else MODEL_MEANING
+        form = "the weights: one GGUF file" if weights in FILE_FORMATS else MODEL_MEANING
         blanks.append(Blank(name="MODEL", meaning=f"{form}, in {weights}"))
         if published:
             other = f", which {published} does not, in {held}" if held else ""

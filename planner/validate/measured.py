@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
+from planner.errors import InputError
 from planner.validate.rows import MeasuredRow, typed_inputs
 from planner.validate.rows_facts import (
     architecture_of,
@@ -42,8 +43,13 @@ def measured_step_time_s(row: MeasuredRow) -> float | None:
 
 def _from_tflops(row: MeasuredRow, batch: float) -> float | None:
     published = measured_tflops_per_device(row)
-    known = architecture_of(row).layers or parameters_of(row) is not None
-    if published is None or not known or not row.flops_convention or not row.attention_flops:
+    if published is None or not row.flops_convention or not row.attention_flops:
+        return None
+    try:
+        known = architecture_of(row).layers or parameters_of(row) is not None
+    except InputError:  # a shape that no model has: FLOPs of it cannot be counted
+        return None
+    if not known:
         return None
     counted = replace(row, global_batch=row.global_batch or round(batch))
     at_one_second = counted_tflops_per_device(counted, architecture_of(row), 1.0)

@@ -30,7 +30,16 @@ from planner.estimate.training_memory import rank_memory
 from planner.estimate.training_spec import TrainingSpec
 from planner.validate.rows import MeasuredRow
 from planner.validate.rows_facts import architecture_of, device_of
-from planner.validate.rows_setup import chunked_loss, framework_of, fused_kernels, layout_of, no_fused_kernels
+from planner.validate.rows_setup import (
+    chunked_loss,
+    framework_of,
+    fused_kernels,
+    imbalance_of,
+    is_unfused,
+    layout_of,
+    no_fused_kernels,
+    offloaded_of,
+)
 
 CHOSEN_RANKS = {"rank0": "rank0", "last": "last"}  # of mem_rank; any other reading is of the fullest rank
 _SOFTWARE = {  # frameworks of rows by whose memory they have
@@ -53,10 +62,17 @@ _STATES = {
     "fsdp_pure": "adam-pure-bf16",
     "low_precision_moments": "adam-bf16-states",
     "pure_bf16": "adam-pure-bf16",
+    "pure_bf16_sr": "adam-pure-bf16",
+    "amp16": "adam-mixed",
     "8bit_adam": "adam-8bit-no-master",
+    "adafactor": "adafactor",
+    "muon": "muon",
+    "sgd": "sgd",
+    "lion": "sgd-momentum",  # one moment
     "lora": "adam-pure-bf16",
     "qlora": "adam-pure-bf16",
 }
+_OTHER_STATES = ("bf16_first_moment", "optimizer_in_backward")  # words that are no recipe of their own
 _HEAD_SIZE = 128
 
 
@@ -72,7 +88,7 @@ def _completed(row: MeasuredRow) -> MeasuredRow:
         return row
     layers = row.layers or _layers_of_size(row)
     heads = row.heads or max(round(row.hidden / _HEAD_SIZE), 1)
-    while row.hidden % heads:
+    while heads < row.hidden and row.hidden % heads:
         heads += 1
     return replace(row, layers=layers, heads=heads) if layers else row
 
@@ -161,7 +177,7 @@ def row_stack(row: MeasuredRow, arch: Architecture) -> MemoryStack:
         recomputed=_recomputed(row, stack),
         compiled=row.compiled == 1,
         sequence_parallel=_sequence_parallel(row),
-        offload=frozenset(name for name in ("optimizer", "activations") if name in (row.offload or "")),
+        offload=offloaded_of(row) & {"optimizer", "activations"},
         predicted_tokens=_predicted_tokens(row),
         expert_imbalance=_imbalance(row, stack),
         dropout=False if framework.name in _NO_DROPOUT else None,
@@ -171,7 +187,7 @@ def row_stack(row: MeasuredRow, arch: Architecture) -> MemoryStack:
     )
     if framework.name == "fsdp":
         stack = _fsdp(row, stack)
-    fused = row.loss_kind == "fused" or chunked_loss(row)
+    fused = row.loss == "fused" or chunked_loss(row)
     if fused and framework.name in ("hf", "torchtune", "deepspeed"):
         stack = replace(stack, logit_chunk_tokens=float(CHUNK_TOKENS))  # Liger's, torchtune's: a chunk at a time
     if "optimizer_in_backward" in (row.states_recipe or ""):
@@ -214,7 +230,7 @@ def _has_dropout(arch: Architecture) -> bool:
 
 def _stores_scores(row: MeasuredRow) -> bool:
     if row.attention_kernel is not None:
-        return row.attention_kernel == "eager"
+        return is_unfused(row.attention_kernel)
     return framework_of(row).attention == "eager"
 
 
@@ -231,7 +247,7 @@ def _logit_bytes(row: MeasuredRow) -> float:
         if row.tp and row.tp > 1:
             return LOGIT_BYTES["loss_parallel"]
         return LOGIT_BYTES["compiled" if _compiled_loss(row) else "eager"]
-    if row.loss_kind == "fused" or framework.startswith("megatron-bridge") or framework in _FUSED_LOSS:
+    if row.loss == "fused" or framework.startswith("megatron-bridge") or framework in _FUSED_LOSS:
         return LOGIT_BYTES["in_place"]
     if framework == "hf":
         # GPTBigCodeForCausalLM computes its loss in the weights' format; a 4-bit base has what stays whole in 32 bits
@@ -267,7 +283,7 @@ def _predicted_tokens(row: MeasuredRow) -> int:
 
 def _imbalance(row: MeasuredRow, stack: MemoryStack) -> float:
     """Routed tokens of the rank that was read over the mean: even when forced, or on a rank that is not chosen."""
-    if row.moe_routing in ("forced_balanced", "tokendrop") or row.mem_rank in CHOSEN_RANKS:
+    if imbalance_of(row) == 1.0 or row.mem_rank in CHOSEN_RANKS:
         return 1.0
     return stack.expert_imbalance
 
@@ -308,7 +324,9 @@ def memory_terms(row: MeasuredRow, catalog: Catalog) -> Terms | None:
     """The terms behind `predict_peak_memory`  [B], before the kind of the reading is looked at."""
     arch = memory_architecture(row)
     unshaped = row.is_moe and not row.n_experts  # its layers are those of what a token uses, not of all that is stored
-    if unshaped or not arch.layers or row.n_accel is None or row.seq_len is None:
+    words = row.states_recipe.split("+") if row.states_recipe and not row.adapters else ()
+    unread = any(word not in _STATES and word not in _OTHER_STATES for word in words)
+    if unread or unshaped or not arch.layers or row.n_accel is None or row.seq_len is None:
         return None
     stack = row_stack(row, arch)
     layout = Layout(**layout_of(row))

@@ -199,12 +199,18 @@ class MeasuredRow:
     def adapters(self) -> str:
         """What is trained beside frozen weights: lora, qlora (of a 4-bit base), or "" for all weights."""
         words = f"{self.task or ''} {self.states_recipe or ''}".lower()
-        return "qlora" if "qlora" in words else "lora" if "lora" in words else ""
+        return "qlora" if "qlora" in words else "lora" if any(word in words for word in _ADAPTERS) else ""
+
+    @property
+    def loss(self) -> str:
+        """How the loss is computed: fused | chunked; "" where it is not said, or otherwise."""
+        words = (self.loss_kind or "").lower()
+        return "chunked" if "chunk" in words else "fused" if any(one in words for one in _FUSED_LOSSES) else ""
 
     @property
     def kind(self) -> str:
         """What rows share a band: tuning | hybrid (only sizes known) | experts | dense."""
-        if self.task not in (None, "pretrain") or self.adapters:
+        if (self.task and not _PRETRAINED.search(self.task.lower())) or self.adapters:
             return "tuning"
         if not self.is_moe:
             return "dense"
@@ -229,6 +235,9 @@ class MeasuredRow:
         return next((kind for word, kind in _MEMORY_WORDS if word in text), "allocated" if text else "")
 
 
+_FUSED_LOSSES = ("fused", "liger", "cut")
+_ADAPTERS = ("lora", "dora", "peft", "adapter")
+_PRETRAINED = re.compile(r"pre-?\s?train")
 _ALL_ACTIVE = 0.95  # share of the parameters from which on a token counts as using them all
 _NAMED_ACTIVE = re.compile(r"(?<![A-Za-z0-9])A(\d+(?:\.\d+)?)[Bb](?![A-Za-z0-9])")
 _NAMED_SIZE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*[bB]\b")
@@ -243,7 +252,7 @@ def _named_size(model: str | None) -> float | None:
 # Words of peak_mem_kind, the telling ones first; torchtitan's log prints the reserved pool.
 _MEMORY_WORDS = (
     ("digitised", "formula"), ("reserved", "reserved"), ("torchtitan", "reserved"), ("nvidia-smi", "process"),
-    ("per gpu", "process"),
+    ("per gpu", "process"), ("nvml", "process"), ("rocm-smi", "process"), ("amd-smi", "process"), ("device", "process"),
 )  # fmt: skip
 
 
@@ -282,9 +291,9 @@ class TotalsRow:
     def device_hours(self) -> float | None:
         """Device hours of the run [h]: as stated, else devices times days; None when neither is."""
         hours, days = _stated(self.gpu_hours), _stated(self.days)
-        if hours is not None:
-            return hours
-        return None if days is None or self.devices is None else self.devices * days * 24.0
+        if hours is None and days is not None and self.devices is not None:
+            hours = self.devices * days * 24.0
+        return hours or None  # nothing is no measurement
 
 
 _STATED = re.compile(r"([0-9][0-9,]*(?:\.[0-9]+)?)(?:\s*\(.*\))?")
@@ -385,6 +394,17 @@ def _no_unit(row: MeasuredRow) -> Problem:
 def read_totals(path: StrPath) -> tuple[TotalsRow, ...]:
     """The rows of a table in the columns of training_totals.csv, in their order."""
     return tuple(TotalsRow(**cells, file=str(path), line=line) for line, cells in read_table(path, TOTALS))
+
+
+def read_totals_table(path: StrPath) -> tuple[tuple[TotalsRow, ...], dict[str, str], tuple[str, ...]]:
+    """As `rows_that_can_be_read`, of whole runs.
+
+    Raises
+    ------
+    InputError
+        No file, no CSV, or a needed column is missing.
+    """
+    return rows_that_can_be_read(path, TOTALS, TotalsRow, lambda row: "")
 
 
 def shipped_training_rows() -> tuple[MeasuredRow, ...]:

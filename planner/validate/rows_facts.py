@@ -120,7 +120,14 @@ def network_bytes_per_s(row: MeasuredRow, device: Device) -> float:
     for pattern, of_node in _NAMED_NETWORKS:
         if re.search(pattern, text):
             return of_node / per_node
-    return REFERENCE_NETWORK_BYTES_PER_S.get(device.family, _OTHER_NETWORK_BYTES_PER_S)
+    reference = REFERENCE_NETWORK_BYTES_PER_S.get(device.family, _OTHER_NETWORK_BYTES_PER_S)
+    if found := re.search(r"(\d+)\s*x\s*(?:[A-Za-z]+\s*)?(\d+)\s*G", text):  # so many cards of a node
+        return float(found[1]) * float(found[2]) * 1e9 / 8 / per_node
+    if found := re.search(r"(\d+)\s*Gb|(?:\b(?:IB|InfiniBand|RoCE|EFA)\b\D*)(\d{2,4})\b", text):
+        rate = float(found[1] or found[2]) * 1e9 / 8
+        # a fabric's rate is that of a port, one for each device where its generation has as many; Ethernet is a node's
+        return min(rate, reference) if re.search(r"\b(?:IB|InfiniBand|RoCE|NDR|HDR|EDR)\b", text) else rate / per_node
+    return reference
 
 
 def machine_of_row(row: MeasuredRow, device: Device) -> dict[str, float]:

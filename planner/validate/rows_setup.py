@@ -24,7 +24,21 @@ from planner.estimate.training_analytic import LORA_GATHER_BYTES, NF4_BYTES
 from planner.validate.rows import MeasuredRow
 from planner.validate.rows_facts import architecture_of, low_precision, slices_of
 
-_SHARDING = {"none": 0, "zero0": 0, "zero1": 1, "distopt": 1, "zero2": 2, "zero3": 3, "fsdp": 3}
+# Words of a cell, without spaces and dashes, and what they mean; the first that it holds decides.
+_SHARDING = (
+    ("gradop", 2), ("fsdp", 3), ("hsdp", 3), ("fullshard", 3), ("hybridshard", 3), ("infinity", 3),
+    *((f"{word}{stage}", stage) for word in ("zero", "stage") for stage in range(4)),
+    ("distopt", 1), ("distributedopt", 1), ("none", 0), ("noshard", 0), ("ddp", 0), ("replicat", 0),
+)  # fmt: skip
+_NOT = ("none", "no", "false", "off", "0")
+_HOST = ("cpu", "host", "true", "yes")  # something goes there
+# A step of these holds answers that are generated, or a model beside the one that is trained
+_BEYOND_A_STEP = ("ppo", "grpo", "rlhf", "dpo", "orpo", "kto", "rloo", "reinforce", "distill", "reward")
+_MOVED = {"activations": ("activation",), "optimizer": ("optimizer",), "parameters": ("param", "weight")}
+_UNFUSED = ("eager", "no_flash", "none", "math", "naive", "unfused")
+_NARROW = ("16", "half", "fp8", "fp4", "int8", "float8", "8bit", "8-bit", "4bit", "4-bit", "nf4", "mixed", "amp", "mx")
+_KERNELS = {"fa2": "flash2", "flashattention2": "flash2", "fa3": "flash3", "flashattention3": "flash3",
+            "fa4": "flash4", "flashattention4": "flash4"}  # fmt: skip
 _FRAMEWORKS = (
     ("trainer + deepspeed", "deepspeed"),
     ("trainer", "hf"),
@@ -45,9 +59,14 @@ _FRAMEWORKS = (
     ("jax", "jax"),
     ("megatron", "megatron"),
 )
+_ALL_RECOMPUTED = re.compile(r"(?:(?:gradient|activation)?[ _]?checkpointing|true|yes|on|1|all|enabled|uniform)")
+_NOT_RECOMPUTED = re.compile(r"(?:none|no|false|off|0|disabled)\b")
 _GRAPHS_SINCE = (26, 6)  # Megatron-Bridge release
-_EVEN_ROUTING = ("forced_balanced", "tokendrop")
-_IMBALANCE = {"forced_balanced": 1.0, "tokendrop": 1.0, "natural": 1.3}
+_NATURAL_IMBALANCE = 1.3
+_EVEN_ROUTING, _NATURAL_ROUTING = (
+    ("forced", "balanced", "uniform", "tokendrop"),
+    ("natural", "random", "dropless", "real"),
+)
 _ASYNC_TENSOR_HIDDEN = 0.6
 _FUSED_LOGIT_BYTES = 8.0  # fused or chunked cross entropy: no 32-bit copy of the logits
 _GRAPHS_HOST = 0.2  # of the host time where CUDA graphs are stated
@@ -77,9 +96,17 @@ def framework_of(row: MeasuredRow) -> Framework:
     return FRAMEWORKS[name or "common"]
 
 
+def imbalance_of(row: MeasuredRow) -> float:
+    """Tokens of the fullest expert rank over the mean, by how a row routes them."""
+    text = (row.moe_routing or "").lower()
+    if any(word in text for word in _NATURAL_ROUTING):
+        return _NATURAL_IMBALANCE
+    return 1.0 if any(word in text for word in _EVEN_ROUTING) else EXPERT_IMBALANCE
+
+
 def _has_graphs(row: MeasuredRow) -> bool:
     """CUDA graphs over expert layers: since a release, and with an even load, for a graph's shapes are fixed."""
-    if row.is_moe and row.moe_routing not in _EVEN_ROUTING:
+    if row.is_moe and imbalance_of(row) != 1.0:
         return False
     release = re.search(r"(\d\d)\.(\d\d)", row.software_release or "")
     return release is None or (int(release[1]), int(release[2])) >= _GRAPHS_SINCE
@@ -93,9 +120,9 @@ def recompute_of(row: MeasuredRow) -> tuple[int, float]:
     text, framework = (row.recompute or "").lower(), framework_of(row)
     if not text and _torchtune_adapters(row):
         return RECOMPUTE_FULL, 1.0
-    if text.startswith("full"):
+    if text.startswith("full") or _ALL_RECOMPUTED.fullmatch(text):
         return RECOMPUTE_FULL, 1.0
-    if not text or text.startswith("none"):
+    if not text or _NOT_RECOMPUTED.match(text):
         return RECOMPUTE_NONE, 0.0
     if framework.name in ("maxtext", "jax"):
         return RECOMPUTE_SELECTIVE, _repeated_by_policy(text)
@@ -111,8 +138,34 @@ def _repeated_by_policy(text: str) -> float:
     if "minimal" in text:
         context = "flash" in text or "context" in text
         return _ELEMENTWISE + (0.0 if context else _CONTEXT)
-    kept = _SAVED_QKV * ("q,k,v" in text or "qkv" in text) + _SAVED_OUTPUT * ("out" in text)
+    dots = "save_dot" in text  # of attention: all but those of the feed-forward part
+    kept = _SAVED_QKV * (dots or "q,k,v" in text or "qkv" in text) + _SAVED_OUTPUT * (dots or "out" in text)
     return 1.0 - kept - _CONTEXT * ("context" in text)
+
+
+def _plain(text: str | None) -> str:
+    return re.sub(r"[\s_-]", "", (text or "").lower())
+
+
+def sharding_of(row: MeasuredRow) -> int | None:
+    """The stage of ZeRO that a row states; None where it states none that is known."""
+    text = _plain(row.sharding)
+    return next((stage for word, stage in _SHARDING if word in text), None)
+
+
+def unread_cell(row: MeasuredRow) -> str:
+    """Which cell says something that no prediction knows, and would take for something else; "" where none does."""
+    if row.sharding and sharding_of(row) is None:
+        return f"sharding '{row.sharding}' is not known: none, distopt, zero1 to zero3, fsdp"
+    offload, task, precision = _plain(row.offload), _plain(row.task), (row.precision or "").lower()
+    if offload not in ("", *_NOT) and not offloaded_of(row):
+        return f"offload '{row.offload}' is not known: none, activations, optimizer, parameters"
+    if any(word in task for word in _BEYOND_A_STEP):
+        return f"a step of task '{row.task}' holds more than passes and an update: what it generates is not known"
+    narrow = row.precision_class or precision
+    if narrow and not any(word in narrow for word in _NARROW):
+        return f"products in precision '{row.precision or narrow}' are not predicted: bf16, fp16, fp8, int8, fp4"
+    return ""
 
 
 def sizes_of(row: MeasuredRow) -> dict[str, float]:
@@ -132,7 +185,7 @@ def layout_of(row: MeasuredRow) -> dict[str, float]:
     tp, pp, cp = float(row.tp or 1), float(row.pp or 1), float(row.cp or 1)
     dp = float(row.dp or max(devices / (tp * pp * cp), 1.0))
     framework = framework_of(row)
-    stated = (stage for name, stage in _SHARDING.items() if (row.sharding or "").startswith(name))
+    stated = sharding_of(row)
     micro_batch = _micro_batch(row, framework, dp)
     return {
         "devices": devices,
@@ -143,7 +196,7 @@ def layout_of(row: MeasuredRow) -> dict[str, float]:
         "cp": cp,
         "ep": float(row.ep or 1),
         "micro_batch": micro_batch,
-        "sharding": float(next(stated, framework.sharding)),
+        "sharding": float(framework.sharding if stated is None else stated),
         "recompute": float(recompute_of(row)[0]),
         "global_batch": float(row.global_batch or dp * micro_batch),
     }
@@ -174,12 +227,12 @@ def stack_of(row: MeasuredRow, device: Device, overheads: dict[str, float] | Non
     framework = framework_of(row)
     stack = stack_defaults(framework, device.family, overheads)
     stack["recompute_share"] = recompute_of(row)[1]
-    stack["imbalance"] = _IMBALANCE.get(row.moe_routing or "", EXPERT_IMBALANCE)
+    stack["imbalance"] = imbalance_of(row)
     stack["shard_ranks"] = stack_shards(row)
     stack |= _precision(row, device) | _attention(row, framework, device)
     if row.compiled == 0 and not fused_kernels(row):
         stack["traffic"] *= _UNCOMPILED_TRAFFIC
-    if row.loss_kind == "fused" or chunked_loss(row):
+    if row.loss == "fused" or chunked_loss(row):
         stack["logit_bytes"] = min(stack["logit_bytes"], _FUSED_LOGIT_BYTES)
     if row.cuda_graphs:
         stack |= {"host_share": stack["host_share"] * _GRAPHS_HOST, "expert_host": stack["expert_host"] * _GRAPHS_HOST}
@@ -192,15 +245,28 @@ def stack_of(row: MeasuredRow, device: Device, overheads: dict[str, float] | Non
 
 def _offload(row: MeasuredRow) -> dict[str, float]:
     """What goes to the host and back, by the words of the columns `offload`, `recompute` and `sharding`."""
-    text = f"{row.offload or ''} {row.recompute or ''} {row.sharding or ''}".lower()
+    recompute, said = (row.recompute or "").lower(), offloaded_of(row)
     states = 0.0
-    if (row.offload or "") == "activations" or "offload" in (row.recompute or "").lower():
-        states = _OFFLOADED_INPUT + _OFFLOADED_PROJECTIONS * ("q,k,v" in text or "qkv" in text)
+    if "activations" in said or "offload" in recompute:
+        projections = "q,k,v" in recompute or "qkv" in recompute
+        states = _OFFLOADED_INPUT + _OFFLOADED_PROJECTIONS * projections
     return {
-        "optimizer_offload": float("optimizer" in text),
-        "weight_offload": float("parameters" in (row.offload or "")),
+        "optimizer_offload": float("optimizer" in said),
+        "weight_offload": float("parameters" in said),
         "activation_offload": states,
     }
+
+
+def offloaded_of(row: MeasuredRow) -> frozenset[str]:
+    """What of activations, optimizer and parameters a row keeps in the host's memory, by `offload` and `sharding`.
+
+    A host that is named without what goes there has the optimizer's states: ZeRO-Offload's own default.
+    """
+    text, sharding = _plain(row.offload), _plain(row.sharding)
+    found = {name for name, words in _MOVED.items() if any(word in text for word in words)}
+    if "offload" in sharding or "infinity" in sharding:
+        found |= {name for name, words in _MOVED.items() if any(word in sharding for word in words)} or {"optimizer"}
+    return frozenset(found or ({"optimizer"} if any(word in text for word in _HOST) else ()))
 
 
 def _trained(row: MeasuredRow) -> dict[str, float]:
@@ -224,7 +290,7 @@ def fused_kernels(row: MeasuredRow) -> bool:
     """Whether an eager trainer runs fused norms, adapters and loss (fms-acceleration's "foak", Liger)."""
     if no_fused_kernels(row):
         return False
-    return "foak" in (row.software_release or "").lower() or row.loss_kind == "fused"
+    return "foak" in (row.software_release or "").lower() or row.loss == "fused"
 
 
 def no_fused_kernels(row: MeasuredRow) -> bool:
@@ -237,7 +303,7 @@ def no_fused_kernels(row: MeasuredRow) -> bool:
 
 def chunked_loss(row: MeasuredRow) -> bool:
     """Whether the loss is computed chunk by chunk: as stated, else torchtune's default for adapters."""
-    return row.loss_kind == "chunked" or (row.loss_kind is None and _torchtune_adapters(row))
+    return row.loss == "chunked" or (row.loss_kind is None and _torchtune_adapters(row))
 
 
 def _torchtune_adapters(row: MeasuredRow) -> bool:
@@ -270,14 +336,19 @@ def _gathers_in_fp8(row: MeasuredRow) -> bool:
 
 
 def _attention(row: MeasuredRow, framework: Framework, device: Device) -> dict[str, float]:
-    eager = row.attention_kernel in ("eager", "no_flash", "none") or (
-        framework.attention == "eager" and row.attention_kernel is None
-    )
+    named = (row.attention_kernel or "").lower()
+    named = _KERNELS.get(_plain(named), named)
+    eager = is_unfused(named) or (framework.attention == "eager" and not named)
     kernel = "flash1" if framework.attention == "eager" else framework.attention
-    if row.attention_kernel in ATTENTION_RATES:
-        kernel = row.attention_kernel
+    if named in ATTENTION_RATES:
+        kernel = named
     rate = attention_rate(kernel, device.family)
     return {"eager": float(eager), "attention_rate": rate * (_DETERMINISTIC if row.deterministic else 1.0)}
+
+
+def is_unfused(kernel: str) -> bool:
+    """Whether a cell of `attention_kernel` names one that stores the scores."""
+    return kernel.lower() in _UNFUSED
 
 
 def _overlap(row: MeasuredRow, stack: dict[str, Any]) -> dict[str, float]:

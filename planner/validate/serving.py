@@ -50,6 +50,7 @@ from planner.validate.serving_rows import ServingRow, band_kind
 WHOLE_BATCH = ("fastertransformer", "neuron", "trt-llm-0", "optimum-habana", "ctranslate2")
 NO_ROOM = "does not fit the memory of its devices"
 NO_FIGURE = "no figure can be worked out: a rate that its layout needs is not known"
+TOO_LATE = "no rate at all keeps the latencies that its run must keep"
 METRICS = ("tpot_s", "ttft_s", "output_tokens_per_s", "batch_latency_s", "prefill_tokens_per_s")
 
 
@@ -295,11 +296,11 @@ def side_by_side(each: Sequence[Calibrated]) -> ServingConstants:
 
 def layout_kind_of(entry: Entry) -> str:
     """What of an entry's layout makes its times less known."""
-    link, devices = entry.device.scale_up, entry.split.devices
+    link, devices, apart = entry.device.scale_up, entry.split.devices, entry.load.apart
     if link is None:
-        return layout_kind(devices, entry.split.pp, 1, 1.0)
+        return layout_kind(devices, entry.split.pp, 1, 1.0, apart=apart)
     fast = link.max_devices if link.max_devices >= devices else domain_of(entry.device)
-    return layout_kind(devices, entry.split.pp, fast, float(link.pattern == "pcie"))
+    return layout_kind(devices, entry.split.pp, fast, float(link.pattern == "pcie"), apart=apart)
 
 
 def bands_of(own: Calibrated, entry: Entry, row: ServingRow) -> dict[str, Band]:
@@ -370,9 +371,10 @@ def _prediction(
     values = {name: [float(said[name][i]) for i in numbers] for name in said}
     first = {name: own[0] for name, own in values.items()}
     first["output_tokens_per_s"] = max(values["output_tokens_per_s"])
-    known: dict[str, Any] = {name: value for name, value in first.items() if np.isfinite(value)}
+    known: dict[str, Any] = {name: value for name, value in first.items() if 0 < value < np.inf}
     if not known:
-        return ServingPrediction(fits=True, skipped=NO_FIGURE, **about)
+        late = first["output_tokens_per_s"] == 0
+        return ServingPrediction(fits=True, skipped=TOO_LATE if late else NO_FIGURE, **about)
     return ServingPrediction(
         fits=True,
         floor_s=float(floor[numbers[0]]),

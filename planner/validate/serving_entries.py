@@ -49,6 +49,7 @@ from planner.validate.serving_setup import (
     serving_engine,
     splits_of,
     unknown_task,
+    unread_cell,
     weight_format,
 )
 
@@ -219,6 +220,8 @@ def serving_refusal(row: ServingRow, catalog: Catalog) -> str | None:
         return "the shape of the model is not known, and so neither is that of its cache"
     if row.load == "mlperf" and (unknown := unknown_task(row.model, row.scenario or "")):
         return unknown
+    if unread := unread_cell(row):
+        return unread
     if np.isnan(serving_peaks(arch, weight_format(row), device.peak_flop_per_s).linear):
         return f"{device.id} has no peak for {weight_format(row)}"
     return None

@@ -21,6 +21,7 @@ _REQUESTS = ("closed", "open")  # each request by itself
 _OUTPUT = ("offline", "mlperf", "peak", "single", "burst")
 
 
+_TAILS = re.compile(r"\s*(?:p ?(?:[89]\d|999?)\b|[89]\dth|max|min|worst|best)", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(\.\d+)*")
 NO_TRUST, UNTRUSTED = "C", "noisy, contradictory or incomplete"
 
@@ -154,6 +155,9 @@ def why_not(row: ServingRow, metric: str, measured: float, entry: Entry, floor: 
     """
     if row.trust == NO_TRUST:
         return UNTRUSTED
+    stated = {"ttft_s": row.ttft_stat, "tpot_s": row.tpot_stat}.get(metric)
+    if stated and _TAILS.match(stated):
+        return f"{stated}: a tail, where a central value is predicted"
     if metric == "tpot_s" and measured < floor:
         return "below the physical floor: weights and cache take longer to read once at full bandwidth"
     waits = row.load == "closed" and (row.concurrency or 1) > entry.batch_limit * entry.split.replicas

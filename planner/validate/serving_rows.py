@@ -29,7 +29,6 @@ _LOADS = (
     ("all requests at once", "burst"),
     ("closed loop", "closed"),
     ("fixed concurrency", "closed"),
-    ("bench serve", "closed"),
     ("mlperf", "mlperf"),
     ("request throughput", "offline"),
     ("offline", "offline"),
@@ -39,9 +38,17 @@ _LOADS = (
     ("batch 1 decode", "single"),
     ("batch 1", "static"),
     ("single request", "static"),
-    ("server", "open"),
     ("open loop", "open"),
+    ("poisson", "open"),
     ("static", "static"),
+    ("bench latency", "static"),
+    ("benchmark_latency", "static"),
+    ("one_batch", "static"),
+    ("single stream", "static"),
+    ("single user", "static"),
+    ("bench throughput", "offline"),
+    ("benchmark_throughput", "offline"),
+    ("batch inference", "offline"),
 )
 
 
@@ -122,7 +129,8 @@ class ServingRow:
     def load(self) -> str:
         """How load was applied: closed | burst | offline | mlperf | static | peak | first | single | open."""
         text = (self.scenario or "").lower()
-        unsaid = "closed" if self.concurrency else "open" if self.request_rate else "offline"
+        nothing = "burst" if "bench serve" in text or "bench_serving" in text else "offline"  # their default: at once
+        unsaid = "closed" if self.concurrency else "open" if self.request_rate else nothing
         found = next((kind for word, kind in _LOADS if word in text), unsaid)
         # one sequence whose prompt nobody states is timed token by token
         return "single" if "batch 1" in text and found == "static" and not self.input_tokens else found

@@ -15,6 +15,7 @@ from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device
 from planner.csvtable import Columns, kinds_of, read_table
 from planner.estimate.engines import engine_limits
+from planner.estimate.serving_formats import FILE_FORMATS, FORMATS
 from planner.validate.rows import HOUSE, MeasuredRow
 from planner.validate.rows_facts import device_of
 from planner.validate.serving_rows import ServingRow
@@ -100,11 +101,17 @@ OLD_TENSORRT = _BEFORE["trt-llm"][0]
 _NOW = {old: engine for engine, (old, _) in _BEFORE.items()}
 
 _FORMATS = (
-    ("nvfp4", "nvfp4"), ("mxfp4", "mxfp4"), ("fp4", "nvfp4"), ("q4_k_s", "q4_k_s"), ("q4_k", "q4_k_m"),
-    ("q4_0", "q4_0"), ("q4_1", "q4_1"), ("q5_0", "q5_0"), ("q8_0", "q8_0"), ("int4", "int4"), ("awq", "int4"),
-    ("gptq", "int4"), ("4-bit", "int4"), ("4.0 bpw", "int4"), ("8.0 bpw", "int8"), ("w8a8", "int8"), ("w4a16", "int4"),
-    ("fp8", "fp8"), ("int8", "int8"), ("bf16", "bf16"), ("fp16", "fp16"), ("f16", "fp16"), ("fp32", "fp32"),
+    ("nvfp4", "nvfp4"), ("mxfp4", "mxfp4"), ("fp4", "nvfp4"), *((name, name) for name in FILE_FORMATS),
+    ("q3_k", "q3_k_m"), ("q4_k", "q4_k_m"), ("q5_k", "q5_k_m"), ("q8", "q8_0"), ("int4", "int4"), ("awq", "int4"),
+    ("gptq-int8", "int8"), ("gptq-8bit", "int8"), ("gptq", "int4"), ("4-bit", "int4"), ("4bit", "int4"),
+    ("nf4", "int4"), ("w8a8", "int8"), ("w4a", "int4"), ("w8a16", "int8"), ("float8", "fp8"), ("fp8", "fp8"),
+    ("int8", "int8"), ("8-bit", "int8"), ("8bit", "int8"), ("bf16", "bf16"), ("bfloat16", "bf16"), ("fp16", "fp16"),
+    ("f16", "fp16"), ("float16", "fp16"), ("half", "fp16"), ("16-bit", "bf16"), ("16bit", "bf16"), ("fp32", "fp32"),
+    ("f32", "fp32"), ("float32", "fp32"),
 )  # fmt: skip
+_BITS = re.compile(r"(\d+(?:\.\d+)?) ?bpw")  # of a weight, as ExLlamaV2 and 3 name their checkpoints
+_BY_BITS = ("q2_k", "q3_k_m", "int4", "q5_k_m", "q6_k", "int8")
+_UNSAID = ("", "auto", "default", "none", "same as weights")  # cells that leave the format to the engine
 _CACHE_WITH = {"fp8": "fp8", "nvfp4": "fp8"}  # of checkpoints made for TensorRT-LLM: their cache is calibrated too
 
 # InferenceX draws prompt and answer evenly from 0.8 to 1.0 of its three nominal shapes (README of the measurements).
@@ -154,6 +161,7 @@ class Load:
     first_wave: float = 0.0  # share of a closed loop's requests that are their clients' first
     ttft_limit_s: float = float("inf")  # that 99 of 100 requests keep
     tpot_limit_s: float = float("inf")
+    apart: bool = False  # prompts and answers are worked on by different replicas
 
 
 def serving_device(row: ServingRow, catalog: Catalog) -> Device | None:
@@ -176,15 +184,34 @@ def weight_format(row: ServingRow) -> str:
     if "gpt-oss" in (row.model or ""):
         return "mxfp4"  # the only format of its checkpoints
     for text in (row.weight_precision, row.model):
-        if found := next((own for word, own in _FORMATS if word in (text or "").lower()), None):
+        if found := _format_in(text):
             return _LOCAL.get(serving_engine(row), found) if found == "int4" else found
     return "bf16"
 
 
+def _format_in(text: str | None) -> str | None:
+    """The format that some words name."""
+    words = (text or "").lower()
+    if bits := _BITS.search(words):
+        return min(_BY_BITS, key=lambda name: abs(FORMATS[name].bits - float(bits[1])))
+    return next((own for word, own in _FORMATS if word in words), None)
+
+
+def unread_cell(row: ServingRow) -> str:
+    """Which cell says something that no prediction knows, and would take for something else; "" where none does."""
+    stated, cache, load = row.weight_precision or "", row.kv_precision or "", row.load
+    if stated.lower() not in _UNSAID and not (_format_in(stated) or _format_in(row.model)):
+        return f"weight_precision '{stated}' is no format that is known: {', '.join(FORMATS)}"
+    if cache.lower() not in _UNSAID and not _format_in(cache):
+        return f"kv_precision '{cache}' is no format that is known: {', '.join(FORMATS)}"
+    if load == "closed" and not row.concurrency:
+        return "a closed loop needs its number of clients (concurrency)"
+    return "" if load != "open" or row.request_rate else "an open loop needs its rate of requests (request_rate)"
+
+
 def cache_format(row: ServingRow) -> str:
     """Format of the cache: as stated, else 8 bits where the checkpoint's calibration has it, else 16 bits."""
-    stated = next((own for word, own in _FORMATS if word in (row.kv_precision or "").lower()), None)
-    if stated:
+    if stated := _format_in(row.kv_precision):
         return stated
     calibrated = serving_engine(row) in ("trt-llm", OLD_TENSORRT) or "FP8-KV" in (row.model or "")
     return _CACHE_WITH.get(weight_format(row), "bf16") if calibrated else "bf16"
@@ -221,6 +248,7 @@ def load_of(row: ServingRow) -> Load:
         first_wave=min(float(row.concurrency or 1.0) / bench, 1.0) if _ONE_RUN in (row.scenario or "") else 0.0,
         ttft_limit_s=first,
         tpot_limit_s=each,
+        apart="disagg" in (row.scenario or "").lower(),
     )
 
 

@@ -28,6 +28,7 @@ from planner.carriers import dataclass
 from planner.catalog.model import Catalog, Device, Offer, Provenance, Shape
 from planner.equations.reliability import scale_loss_factor
 from planner.equations.rules import training_hours
+from planner.errors import InputError
 from planner.estimate.frameworks import FRAMEWORKS, framework_can
 from planner.estimate.layout import Layout
 from planner.estimate.resolve_run import devices_per_host
@@ -35,7 +36,7 @@ from planner.estimate.training import training_memory, training_time
 from planner.scenario.load import parse_scenario
 from planner.validate import totals_inputs as inputs
 from planner.validate.model import CoverageRow, Quantity, RowLabel, RowValidated
-from planner.validate.result import Validation, row_document, summary_row
+from planner.validate.result import Validation, refused_row, row_document, summary_row
 from planner.validate.rows import MeasuredRow, TotalsRow
 from planner.validate.score import Scored, summaries
 
@@ -84,7 +85,10 @@ def _predict(row: TotalsRow, catalog: Catalog, tier: str) -> TotalsPrediction:
     device = inputs.device_named(row.accelerator or "", catalog)
     if device is None or not inputs.peak_of(device):
         return TotalsPrediction(skipped=f"no single device of the catalog is '{row.accelerator}'")
-    return _by_rule(row, catalog, device) if tier == "rule" else _by_search(row, catalog, device, tier)
+    try:
+        return _by_rule(row, catalog, device) if tier == "rule" else _by_search(row, catalog, device, tier)
+    except InputError as error:  # a size, or a number of tokens, that no model and no job has
+        return TotalsPrediction(skipped=f"the run is not possible: {error.problems[0].message}")
 
 
 def _by_rule(row: TotalsRow, catalog: Catalog, device: Device) -> TotalsPrediction:
@@ -268,17 +272,33 @@ def _source_key(row: TotalsRow) -> str:
     return (row.source or "").split(":")[0]
 
 
-def validate_totals(rows: Sequence[TotalsRow], predictions: Sequence[TotalsPrediction]) -> Validation:
-    """Hold predictions against the runs that they were made for."""
-    scored = score_totals(rows, predictions)
+def validate_totals(
+    rows: Sequence[TotalsRow], predictions: Sequence[TotalsPrediction], *, refused: Mapping[str, str] | None = None
+) -> Validation:
+    """Hold predictions against the runs that they were made for.
+
+    Parameters
+    ----------
+    rows, predictions
+        A table in its order, and what `predict_totals` says of it.
+    refused
+        Rows of the same file that could not be read, and why.
+    """
+    scored, unread = score_totals(rows, predictions), refused or {}
     return Validation(
         kind="totals",
-        rows=[_row(row, said) for row, said in zip(rows, predictions, strict=True)],
+        rows=[
+            *(_row(row, said) for row, said in zip(rows, predictions, strict=True)),
+            *(refused_row(name, why) for name, why in unread.items()),
+        ],
         summary=[
-            _coverage(rows, predictions),
+            _coverage(rows, predictions, unread),
             *(summary_row("device_hours", summary) for summary in summaries(scored) if summary.group in _GROUPS),
         ],
-        labels=[_label(row, said) for row, said in zip(rows, predictions, strict=True)],
+        labels=[
+            *(_label(row, said) for row, said in zip(rows, predictions, strict=True)),
+            *(RowLabel(model="", device="", family=None, source="", left_out="refused") for _ in unread),
+        ],
         targets=[("device_hours", item) for item in scored],
         own_rows=False,
     )
@@ -289,8 +309,12 @@ def _row(row: TotalsRow, said: TotalsPrediction) -> RowValidated:
     return row_document(row.name, ("device_hours",), said, measured, said.skipped)
 
 
-def _coverage(rows: Sequence[TotalsRow], predictions: Sequence[TotalsPrediction]) -> CoverageRow:
+def _coverage(
+    rows: Sequence[TotalsRow], predictions: Sequence[TotalsPrediction], unread: Mapping[str, str]
+) -> CoverageRow:
     refusals: dict[str, list[str]] = {}
+    for name, why in unread.items():
+        refusals.setdefault(why, []).append(name)
     for row, said in zip(rows, predictions, strict=True):
         if said.device_hours is None:
             refusals.setdefault(said.skipped or "no reason given", []).append(row.name)
@@ -299,10 +323,10 @@ def _coverage(rows: Sequence[TotalsRow], predictions: Sequence[TotalsPrediction]
         "quantity": "coverage",
         "group": "coverage",
         "name": "runs",
-        "rows": len(rows),
-        "predicted": len(rows) - refused,
+        "rows": len(rows) + len(unread),
+        "predicted": len(rows) + len(unread) - refused,
         "skipped": refused,
-        "share": 1 - refused / len(rows) if rows else 1.0,
+        "share": 1 - refused / (len(rows) + len(unread)) if rows or unread else 1.0,
         "refusals": refusals,
         "left_out_rows": sum(why_no_budget(row) is not None for row in rows),
     }

@@ -32,7 +32,7 @@ from planner.validate.rows_facts import (
     machine_of_row,
     parameters_of,
 )
-from planner.validate.rows_setup import framework_of, layout_of, recompute_of, sizes_of, stack_of
+from planner.validate.rows_setup import framework_of, layout_of, recompute_of, sizes_of, stack_of, unread_cell
 
 __all__ = [
     "Batch",
@@ -46,6 +46,9 @@ __all__ = [
     "recompute_of",
     "refusal",
 ]
+
+
+NO_FIGURE = "no figure can be worked out: a rate that its layout needs is not known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +109,7 @@ def refusal(row: MeasuredRow, catalog: Catalog) -> str | None:
         architecture_of(row)
     except InputError as error:
         return f"the shape of the model is not possible: {error.problems[0].message}"
-    return None
+    return unread_cell(row) or None
 
 
 def batch_of(rows: Sequence[MeasuredRow], catalog: Catalog) -> Batch:
@@ -191,6 +194,8 @@ def _prediction(row: MeasuredRow, catalog: Catalog, terms: dict[str, float]) -> 
     if reason is not None:
         return Prediction(skipped=reason)
     seconds, device = sum(terms.values()), _device(row, catalog)
+    if not 0 < seconds < np.inf:
+        return Prediction(skipped=NO_FIGURE, family=device.family)
     family = catalog.training_families.get(device.family)
     architecture = architecture_of(row)
     batch = layout_of(row)["global_batch"]

@@ -168,6 +168,21 @@ def test_bytes_per_parameter_by_format(name: str, expected: float) -> None:
     assert FORMATS[name].bytes_per_parameter(4096) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("name", "bits"),  # of a weight of Llama 3.1 8B: ggml-org/llama.cpp, tools/quantize/README.md@311c2c9; quantize.cpp
+    [
+        ("q2_k", 3.1593), ("q3_k_s", 3.6429), ("q3_k_m", 3.74 * 2**33 / 8.03e9), ("q3_k_l", 4.2979), ("iq4_xs", 4.4597),
+        ("iq4_nl", 4.6818), ("q4_k_s", 4.6672), ("q4_k_m", 4.8944), ("q5_k_s", 5.5704), ("q5_k_m", 5.7036),
+        ("q6_k", 6.5633), ("q8_0", 8.5008),
+    ],
+)  # fmt: skip
+def test_files_of_llama_cpp_weigh_what_they_weigh(name: str, bits: float) -> None:
+    arch = load_model("llama-3.1-8b")
+    embedding = arch.vocab_size * arch.hidden_size  # counted like the head, in 6.56 bits; files hold it in their own
+    spare = embedding * max(6.56 - FORMATS[name].bits, 0.0) / 8
+    assert (weight_bytes_of_model(arch, name) - spare) * 8 / arch.parameters == pytest.approx(bits, rel=0.012)
+
+
 def test_cache_formats() -> None:
     assert (CACHE_BYTES["fp16"], CACHE_BYTES["fp8"], CACHE_BYTES["int8"]) == (2.0, 1.0, 1.0)
     assert CACHE_BYTES["nvfp4"] == 0.5625

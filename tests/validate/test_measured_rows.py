@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.catalog.load import load_catalog
 from planner.csvtable import MOST_PROBLEMS
 from planner.errors import InputError, Problem
 from planner.validate.rows import (
@@ -18,6 +19,7 @@ from planner.validate.rows import (
     blank_measured,
     contradiction,
     read_totals,
+    read_totals_table,
     read_training_rows,
     read_training_table,
     shipped_left_out,
@@ -25,6 +27,7 @@ from planner.validate.rows import (
     shipped_training_rows,
 )
 from planner.validate.score import why_left_out
+from planner.validate.totals import predict_totals, validate_totals
 
 Write = Callable[[str], Path]
 GOOD = 'accelerator,n_accel,seq_len,step_time_s,notes\nH100-80GB-SXM,8,4096,1.5,"a, b"\n'
@@ -120,6 +123,25 @@ def test_totals_take_no_recollection_and_no_range(
     assert read_totals(path)[0].device_hours == found
 
 
+def test_a_wrong_row_of_whole_runs_is_refused_and_the_others_go_on(write: Write) -> None:
+    head = "id,params_b,tokens_b,accelerator,gpu_hours,extra"
+    path = write(f"{head}\na,7,1000,A100,100000,x\nb,seven,1000,A100,1,x\nc,1e8,1e18,A100,0,x\n")
+    rows, refused, ignored = read_totals_table(path)
+    assert ([row.name for row in rows], refused, ignored) == (["a", "c"], {"b": "params_b is 'seven'"}, ("extra",))
+    said = predict_totals(rows, load_catalog())
+    assert said[0].device_hours
+    assert "not possible" in (said[1].skipped or "")
+    document = validate_totals(rows, said, refused=refused).document()
+    assert [row["skipped"] is None for row in document["rows"]] == [True, False, False]
+    assert (document["summary"][0]["rows"], document["summary"][0]["predicted"]) == (3, 1)
+
+
+def test_flags_are_read_as_spreadsheets_write_them(write: Write) -> None:
+    head = "accelerator,n_accel,seq_len,compiled,deterministic"
+    (row,) = read_training_rows(write(f"{head}\nH100,8,4096,TRUE,no\n"))
+    assert (row.compiled, row.deterministic) == (1, 0)
+
+
 def test_a_table_may_be_a_subset_in_any_order(write: Write) -> None:
     (row,) = read_training_rows(write("\ufeffseq_len, step_time_s ,n_accel,accelerator\n4096, 1.5 ,8,H100\n".replace(
         " step_time_s ", "step_time_s")))  # fmt: skip
@@ -151,7 +173,7 @@ FAULTS = [
     ("too many cells", GOOD.replace("1.5,", "1.5,,"), "bad-row", 2, 26, "quote cells"),
     ("too few cells", GOOD.replace("4096,", ""), "bad-row", 2, 21, "keep empty cells"),
     ("open quote", GOOD.replace('b"', "b"), "bad-csv", 2, 1, "quote"),
-    ("flag", GOOD.replace("notes", "compiled").replace('"a, b"', "yes"), "bad-number", 2, 26, "plain number"),
+    ("flag", GOOD.replace("notes", "compiled").replace('"a, b"', "maybe"), "bad-flag", 2, 26, "write 1 for yes"),
     ("flag of two", GOOD.replace("notes", "compiled").replace('"a, b"', "2"), "bad-flag", 2, 26, "write 1 for yes"),
     ("trust", GOOD.replace("notes", "trust").replace('"a, b"', "D"), "unknown-value", 2, 26, "one of: A, B, C"),
     ("memory unit", GOOD.replace("notes", "peak_mem_gb").replace('"a, b"', "70"), "missing-unit", 2, 1, "GiB"),

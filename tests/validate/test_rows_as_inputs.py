@@ -11,6 +11,8 @@ import pytest
 from planner.catalog.load import load_catalog
 from planner.catalog.model import Catalog
 from planner.estimate.device_constants import product_ratio, step_constants
+from planner.report.json import render
+from planner.validate.result import validate_training
 from planner.validate.rows import MEASURED, NO_INPUTS, UNREAD, MeasuredRow, shipped_training_rows
 from planner.validate.rows_facts import (
     architecture_of,
@@ -21,8 +23,17 @@ from planner.validate.rows_facts import (
     slices_of,
     with_shape,
 )
-from planner.validate.rows_setup import framework_of, layout_of, recompute_of, stack_of
-from planner.validate.training import predict_training
+from planner.validate.rows_setup import (
+    framework_of,
+    imbalance_of,
+    layout_of,
+    offloaded_of,
+    recompute_of,
+    sharding_of,
+    stack_of,
+    unread_cell,
+)
+from planner.validate.training import NO_FIGURE, predict_training
 
 ROW = MeasuredRow(
     id="r", model="Model", accelerator="H100-80GB-SXM", n_accel=16, accel_per_node=8, hidden=4096, layers=32, heads=32,
@@ -286,3 +297,100 @@ def test_eight_bits_count_where_the_hardware_has_them(
     row = replace(ROW, accelerator=device, framework="MaxText", precision="bf16", precision_class="16bit")
     before, after = predict_training([row, replace(row, **cells)], catalog)
     assert (after.step_time_s < 0.9 * before.step_time_s) is native  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("text", "stage"),
+    [
+        ("fsdp (inside slice), dp across slices", 3), ("zero3 + cpu offload of optimizer", 3), ("ZeRO-3", 3),
+        ("FSDP (full shard)", 3), ("hybrid_shard", 3), ("SHARD_GRAD_OP", 2), ("zero 2", 2), ("ZeRO-1", 1),
+        ("distributed optimizer", 1), ("DistOpt", 1), ("none (DDP)", 0), ("zero0", 0), ("3D", None), (None, None),
+    ],
+)  # fmt: skip
+def test_sharding_in_the_words_of_others(text: str | None, stage: int | None) -> None:
+    assert sharding_of(replace(ROW, sharding=text)) == stage
+
+
+@pytest.mark.parametrize(
+    ("cells", "goes"),
+    [
+        ({"offload": "optimizer+parameters"}, {"optimizer", "parameters"}),
+        ({"offload": "cpu"}, {"optimizer"}),
+        ({"sharding": "zero3 + cpu offload of optimizer"}, {"optimizer"}),
+        ({"sharding": "distributed optimizer"}, set()),  # an optimizer that is cut is not one in the host's memory
+        ({"recompute": "selective (qkv_proj_offloaded)"}, set()),
+        ({"offload": "none"}, set()),
+    ],
+)
+def test_what_goes_to_the_host(cells: dict[str, Any], goes: set[str], catalog: Catalog) -> None:
+    row = replace(ROW, **cells)
+    assert offloaded_of(row) == goes
+    assert stack_of(row, catalog.devices["h100-sxm-80gb"])["optimizer_offload"] == float("optimizer" in goes)
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ({"sharding": "3D"}, "sharding '3D'"),
+        ({"offload": "nvme"}, "offload 'nvme'"),
+        ({"task": "GRPO"}, "task 'GRPO'"),
+        ({"precision": "fp32", "precision_class": None}, "precision 'fp32'"),
+        ({"precision": "tf32", "precision_class": "tf32"}, "precision 'tf32'"),
+        ({"precision": "bf16 + fp32 optimizer", "precision_class": None}, ""),
+        ({"precision": None, "precision_class": None, "offload": "none", "task": "continued pretrain"}, ""),
+    ],
+)
+def test_a_cell_that_nobody_can_read_is_refused_and_not_taken_for_another(
+    cells: dict[str, Any], words: str, catalog: Catalog
+) -> None:
+    row = replace(ROW, **cells)
+    (said,) = predict_training([row], catalog)
+    assert (said.step_time_s is None) == bool(words)
+    assert words in (said.skipped or unread_cell(row))
+
+
+def test_words_of_settings_mean_what_the_same_setting_in_other_words_does(catalog: Catalog) -> None:
+    def seconds(**cells: Any) -> float:
+        return predict_training([replace(ROW, **cells)], catalog)[0].step_time_s or 0.0
+
+    for cell, known, others in (
+        ("recompute", "full", ("true", "gradient checkpointing", "full (uniform, 1)")),
+        ("recompute", "none", ("false", "no", "off")),
+        ("attention_kernel", "eager", ("math", "naive")),
+        ("attention_kernel", "flash3", ("FA3", "flash_attention_3")),
+        ("task", "lora", ("peft", "dora")),
+        ("loss_kind", "fused", ("liger", "cut cross entropy")),
+    ):
+        assert {seconds(**{cell: word}) for word in others} == {seconds(**{cell: known})}
+        assert seconds(**{cell: known}) != seconds(**{cell: "selective" if cell == "recompute" else None})
+    assert imbalance_of(replace(ROW, moe_routing="balanced")) < imbalance_of(ROW)
+    assert imbalance_of(replace(ROW, moe_routing="dropless, real data")) > imbalance_of(ROW)
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("8x400G IB", 50e9), ("EFA 3200 Gbps", 50e9), ("100GbE", 100e9 / 64), ("InfiniBand HDR 200", 25e9),
+        ("Slingshot", 50e9),
+    ],
+)  # fmt: skip
+def test_networks_without_the_word_per(catalog: Catalog, text: str, rate: float) -> None:
+    assert network_bytes_per_s(replace(ROW, interconnect=text), catalog.devices["h100-sxm-80gb"]) == pytest.approx(rate)
+
+
+@pytest.mark.parametrize(
+    ("cells", "why"),
+    [
+        ({"accelerator": "M3 Ultra"}, NO_FIGURE),  # whose machines no known network joins
+        ({"hidden": 4, "heads": None, "layers": None}, None),  # more heads than the width has values: once without end
+        ({"n_experts": 10**6, "top_k": 1, "tflops_per_device": 400.0, "flops_convention": "model",
+          "attention_flops": "full"}, "the shape of the model is not possible"),
+    ],
+)  # fmt: skip
+def test_an_odd_row_costs_its_table_nothing(cells: dict[str, Any], why: str | None, catalog: Catalog) -> None:
+    rows = [replace(ROW, **cells), replace(ROW, step_time_s=1.0)]
+    said = predict_training(rows, catalog)
+    if why:
+        assert (said[0].skipped or "").startswith(why)
+    assert said[1].step_time_s
+    assert render(validate_training(rows, said, own_rows=True).document())  # no nan in it

@@ -7,10 +7,13 @@ import dataclasses
 import pytest
 
 from planner.catalog.load import load_catalog
-from planner.validate.serving import predict_serving
-from planner.validate.serving_entries import serving_architecture
+from planner.report.json import render
+from planner.validate.serving import TOO_LATE, batch_of, predict_serving
+from planner.validate.serving_entries import entries_of, serving_architecture
+from planner.validate.serving_points import points_of
+from planner.validate.serving_result import validate_serving
 from planner.validate.serving_rows import ServingRow
-from planner.validate.serving_setup import splits_of
+from planner.validate.serving_setup import splits_of, weight_format
 
 CATALOG = load_catalog()
 ROW = ServingRow(
@@ -91,3 +94,57 @@ def test_answers_that_vary_make_a_pile_longer() -> None:
     assert named.output_tokens_per_s == stated.output_tokens_per_s
     assert named.output_tokens_per_s < 0.8 * alike.output_tokens_per_s
     assert predicted(**pile, output_variation=0.0).output_tokens_per_s == alike.output_tokens_per_s
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"concurrency": None}, "needs its number of clients"),
+        ({"scenario": "open loop", "concurrency": None}, "needs its rate of requests"),
+        ({"weight_precision": "mixed"}, "weight_precision 'mixed' is no format"),
+        ({"kv_precision": "turbo"}, "kv_precision 'turbo' is no format"),
+    ],
+)
+def test_a_cell_that_nobody_can_read_is_refused(changes: dict[str, object], words: str) -> None:
+    said = predicted(**changes)
+    assert said.tpot_s is None
+    assert words in said.skipped
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("Q6_K", "q6_k"), ("Q5_K - Medium", "q5_k_m"), ("UD-Q4_K_XL", "q4_k_m"), ("IQ4_XS", "iq4_xs"), ("Q8_0", "q8_0"),
+        ("4.25 bpw", "int4"), ("6.5bpw", "q6_k"), ("8.0 bpw", "int8"), ("nf4", "int4"), ("4bit", "int4"),
+        ("8-bit", "int8"), ("w4a8", "int4"), ("GPTQ-Int8", "int8"), ("bfloat16", "bf16"), ("float8_e4m3", "fp8"),
+        ("MXFP8", "fp8"), ("NVFP4", "nvfp4"), ("auto", "bf16"), (None, "bf16"),
+    ],
+)  # fmt: skip
+def test_formats_in_the_words_of_others(text: str | None, form: str) -> None:
+    assert weight_format(dataclasses.replace(ROW, weight_precision=text)) == form
+
+
+def test_a_tail_is_held_against_no_central_value() -> None:
+    rows = [dataclasses.replace(ROW, ttft_ms=90.0, ttft_stat=stat) for stat in ("p99", "median (mean 99, p99 140)")]
+    tail, middle = points_of(rows, batch_of(entries_of(rows, CATALOG)))
+    assert "tail" in tail.left_out
+    assert not middle.left_out
+
+
+def test_prompts_and_answers_apart_have_the_band_of_that() -> None:
+    whole, apart = predicted(), predicted(scenario="closed loop, fixed concurrency, disagg")
+    assert apart.tpot_s == whole.tpot_s
+    assert apart.bands["tpot_s"].p90 / apart.bands["tpot_s"].p10 > whole.bands["tpot_s"].p90 / whole.bands["tpot_s"].p10
+
+
+def test_a_run_that_no_rate_keeps_in_time_has_no_figure_and_costs_its_table_nothing() -> None:
+    late = dataclasses.replace(
+        ROW, model="llama3.1-405b", scenario="MLPerf v5.1 Interactive closed", accelerator="A100-80GB-SXM", n_accel=16,
+        tp=8, pp=2, layers=126, hidden=16384, heads=128, ffn_hidden=53248, n_params_b=405.0, concurrency=None,
+        input_tokens=None, output_tokens=None, weight_precision="bf16", output_tokens_per_s_total=100.0,
+    )  # fmt: skip
+    rows = [late, dataclasses.replace(ROW, tpot_ms=9.0)]
+    said = predict_serving(rows, CATALOG)
+    assert said[0].skipped == TOO_LATE
+    assert said[1].tpot_s
+    assert render(validate_serving(rows, entries_of(rows, CATALOG), said, own_rows=True).document())
