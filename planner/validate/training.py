@@ -99,10 +99,13 @@ class Batch:
 
 def refusal(row: MeasuredRow, catalog: Catalog) -> str | None:
     """Why a row gets no prediction; None when it gets one."""
-    if device_of(row, catalog) is None:
+    device = device_of(row, catalog)
+    if device is None:
         return f"device '{row.accelerator}' is not in the catalog"
     if not row.n_accel:
         return "number of devices unknown"
+    if row.n_accel > 1 and device.scale_up is None:
+        return f"no link between several {device.id} is known"
     if not (row.hidden and row.layers and row.heads) and parameters_of(row) is None:
         return "neither shape nor size of the model is known"
     try:
