@@ -11,7 +11,6 @@ from planner.equations.registry import FloatOrArray, as_float, equation
 # Bytes a logit takes until its gradient is gone: the 16-bit value and fp32 work of a fused kernel, or
 # 16-bit logits, fp32 copy, fp32 gradient and its 16-bit form when every step of the loss is stored.
 FUSED_BYTES_PER_LOGIT = 6.0  # fits MooreThreads/SimuMax B200 readings (Megatron-LM, fused loss)
-STANDARD_BYTES_PER_LOGIT = 12.0  # fits pytorch/torchtitan benchmarks within 3 %
 CHUNK_TOKENS = 1024  # tokens whose logits exist at once in a chunked loss (assumed)
 EXPERT_IMBALANCE = 1.1  # tokens of the fullest expert-parallel rank over the mean (assumed)
 

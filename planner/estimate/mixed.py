@@ -29,7 +29,6 @@ from planner.estimate.training_analytic import stack_of_job
 from planner.estimate.training_spec import RunSpec, TrainingSpec
 
 Values = NDArray[np.float64]
-MIX_TERMS = ("group_wait", "group_synchronisation")  # of a row beside those of the group itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,9 +71,9 @@ _DEVICES = (
     (r"B60.*Dual", "arc-pro-b60-dual"),
     (r"910[ -]?B", "ascend-910b-64gb"),
     (r"TPU-?v4", "tpu-v4"),
-    (r"TPU-?v5e", "tpu-v5e"),
-    (r"TPU-?v5p", "tpu-v5p"),
-    (r"TPU-?v6e|Trillium", "tpu-v6e"),
+    (r"TPU-?v5e|^v5e-\d", "tpu-v5e"),
+    (r"TPU-?v5p|^v5p-\d", "tpu-v5p"),
+    (r"TPU-?v6e|^v6e-\d|Trillium", "tpu-v6e"),
     (r"TPU-?v?7|Ironwood", "tpu-v7x"),
 )
 # Parts that are sold under the name of a device but are not it: memory bandwidth and power, as their publishers say.
@@ -92,7 +92,7 @@ def device_of(row: MeasuredRow, catalog: Catalog) -> Device | None:
     for pattern, device in _DEVICES:
         if re.search(pattern, name, re.IGNORECASE) and device in catalog.devices:
             return catalog.devices[device]
-    plain = _plain(name)
+    plain = _plain(re.sub(r"^(?=[2345]0[5-9]0)", "rtx", name.strip()))  # a GeForce card by its number alone
     inside = [(len(_plain(alias)), device) for alias, device in catalog.aliases.items() if _plain(alias) in plain]
     longest = max((pair for pair in inside if pair[0] >= _SHORTEST_ALIAS), default=None)
     return catalog.devices[longest[1]] if longest else None

@@ -58,6 +58,8 @@ def catalog() -> Catalog:
         ("V100-32GB-SXM3 (DGX-2H)", "v100-sxm3-32gb"),
         ("TPU-v5e", "tpu-v5e"),
         ("AMD MI300X 192GB", "mi300x"),
+        ("4090 24GB", "rtx-4090"),
+        ("v5p-128", "tpu-v5p"),
         ("no such chip", None),
     ],
 )
