@@ -224,8 +224,8 @@ def load_of(row: ServingRow) -> Load:
     if task is not None:
         given, made, beams, sent = given or task.input_tokens, made or task.output_tokens, task.beams, task.requests
         limits, variation = task.limits(row.scenario or ""), task.variation
-    if row.load == "single":
-        given, made = 0.0, made or _SINGLE_TOKENS
+    if row.load == "single":  # from an empty context, but for tests at a depth; a prompt by itself is as long as it is
+        given, made = (given if "depth" in (row.scenario or "") else 0.0), made or given or _SINGLE_TOKENS
     if row.load == "closed" and (given, made) in _INFERENCEX:
         given, made = _INFERENCEX_MEAN * (given or 0.0), _INFERENCEX_MEAN * (made or 0.0)
     pile = min(max(OFFLINE_TOKENS / float(made or 256.0), OFFLINE_REQUESTS[0]), OFFLINE_REQUESTS[1])

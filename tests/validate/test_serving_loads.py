@@ -148,3 +148,14 @@ def test_a_run_that_no_rate_keeps_in_time_has_no_figure_and_costs_its_table_noth
     assert said[0].skipped == TOO_LATE
     assert said[1].tpot_s
     assert render(validate_serving(rows, entries_of(rows, CATALOG), said, own_rows=True).document())
+
+
+def test_a_prompt_by_itself_is_as_long_as_it_is_and_a_depth_is_read() -> None:
+    bench = {"engine": "llama.cpp", "weight_precision": "Q4_K_M", "concurrency": 1.0, "scenario": "llama-bench"}
+    alone = predicted(**bench, input_tokens=8192.0, output_tokens=None)
+    both = predicted(**bench, input_tokens=8192.0, output_tokens=8192.0)
+    assert alone.prefill_tokens_per_s == both.prefill_tokens_per_s
+    assert alone.prefill_tokens_per_s != predicted(**bench, input_tokens=512.0, output_tokens=None).prefill_tokens_per_s
+    deep = predicted(**(bench | {"scenario": "llama-bench at a depth"}), input_tokens=32768.0, output_tokens=128.0)
+    empty = predicted(**bench, input_tokens=32768.0, output_tokens=128.0)
+    assert deep.output_tokens_per_s < 0.8 * empty.output_tokens_per_s
