@@ -56,7 +56,7 @@ from planner.estimate.serving_fleet import (
     load_within_targets,
 )
 from planner.estimate.serving_step import Replica, ServingWork
-from planner.estimate.serving_tiers import fleet_engine
+from planner.estimate.serving_tiers import fleet_engine, no_drafts
 from planner.units import counted, format_bytes, format_duration
 
 Rows = NDArray[np.int64]
@@ -466,7 +466,7 @@ def _replicas_on(
     site = group[0]
     pin = question.fleet.layout
     fixed = pin.sizes if pin else {}
-    engine, cut = fleet_engine(question.fleet), dict[tuple[int, ...], str]()
+    engine, cut, staged = fleet_engine(question.fleet), dict[tuple[int, ...], str](), dict[tuple[int, ...], str]()
 
     def able(split: Mapping[str, int]) -> bool:
         reason, _ = no_split(
@@ -478,6 +478,10 @@ def _replicas_on(
             family=question.arch.family,
             kv_cache=question.fleet.kv_cache,
         )
+        if not reason:
+            reason = no_drafts(engine, question.fleet, split["pp"])
+            if reason:
+                staged[tuple(split.values())] = reason
         if not reason and blocks:
             reason = cut_block(engine, question.arch, split)
             if reason:
@@ -492,8 +496,9 @@ def _replicas_on(
         stretched=stretches(fixed),
         able=able,
     )
-    ledger.layouts_seen += len(cut)
-    ledger.drop("blocks", "layouts", len(cut), nearest=next(iter(cut.values()), ""), on=names_on(group))
+    for why, lost in (("blocks", cut), ("drafts", staged)):
+        ledger.layouts_seen += len(lost)
+        ledger.drop(why, "layouts", len(lost), nearest=next(iter(lost.values()), ""), on=names_on(group))
     needless = np.zeros(len(nodes), dtype=bool)
     if not stretches(fixed):
         needless = needless_pipelines(question.arch, site, layout, able)

@@ -56,6 +56,31 @@ def fleet_engine(fleet: ServingFleet) -> str:
     return rules.name if rules else DEFAULT_ENGINE
 
 
+# Drafts in a pipeline: SGLang asserts that there are none (what its variable SGLANG_ENABLE_PP_SPEC lets through is
+# experimental); vLLM has them by EAGLE-3 and layers of the model (sgl-project/sglang pull requests 30775 and 37154;
+# vllm-project/vllm pull requests 50514, 46994 and 55623; read on 2026-12-01)
+def no_drafts(engine: str, fleet: ServingFleet, stages: int) -> str:
+    """Why an engine does not draft tokens of a fleet for a model in so many stages; "" where it does, or nobody knows.
+
+    Parameters
+    ----------
+    engine
+        Of ENGINES.
+    fleet
+        How it drafts tokens, if it does.
+    stages
+        Of the model's pipeline.
+    """
+    drafts = fleet.speculative
+    if drafts is None or stages == 1:
+        return ""
+    if engine == "sglang":
+        return "sglang drafts no tokens for a model in a pipeline"
+    if engine == "vllm" and drafts.model is not None:
+        return "vllm drafts tokens for a model in a pipeline by layers made for it, and by no other model"
+    return ""
+
+
 def blended(fleet: ServingFleet, arch: Architecture) -> bool:
     """Whether targets are of all classes of requests together, and replicas are planned at a mix of them.
 

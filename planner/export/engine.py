@@ -14,6 +14,7 @@ from planner.architecture.model import is_text_part
 from planner.estimate.engines import cut_block, engine_rules, in_blocks
 from planner.estimate.kernels import LEAST_CAPABILITY, OLD_CAPABILITY, left_behind
 from planner.estimate.resolve_serving import LONGEST_SPREADS
+from planner.estimate.serving_tiers import no_drafts
 from planner.export.file_text import Target
 from planner.export.launch import NotExpressible, ServingLaunch
 from planner.scenario.workload_parts import Lengths
@@ -82,6 +83,19 @@ def refuse_cut_blocks(launch: ServingLaunch, name: str) -> None:
     if reason:
         way = "fp8-block, the format of that checkpoint" if weights == "fp8" else "fp8, whose scales are no blocks"
         raise NotExpressible(reason, f"plan again with weights: {way}, or with layout: {{ep: …}}")
+
+
+def refuse_drafts(launch: ServingLaunch, name: str) -> None:
+    """NotExpressible where an engine drafts no tokens for a model in as many stages.
+
+    Raises
+    ------
+    NotExpressible
+        The fleet drafts tokens, and its replicas are pipelines.
+    """
+    reason = no_drafts(name, launch.fleet, launch.layout.pp)
+    if reason:
+        raise NotExpressible(reason, "plan again with layout: {pp: 1}, or without speculative")
 
 
 def dtype(launch: ServingLaunch) -> str:

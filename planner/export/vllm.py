@@ -82,6 +82,7 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
     """
     engine.refuse_old_fp8(launch, VLLM, FP8_CAPABILITY["vllm"])
     engine.refuse_cut_blocks(launch, "vllm")
+    engine.refuse_drafts(launch, "vllm")
     together = replicas_together(launch) if together is None else together
     if together > 1 and launch.model.arch is not None and launch.model.arch.is_moe:
         raise NotExpressible(

@@ -20,7 +20,7 @@ from planner.candidates.serving_layouts import LARGEST_SPAN, cache_splits
 from planner.candidates.training_question import TrainingQuestion
 from planner.errors import InputError
 from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES, no_split
-from planner.estimate.serving_tiers import fleet_engine
+from planner.estimate.serving_tiers import fleet_engine, no_drafts
 
 Sizes = Mapping[str, Sequence[int]]
 SIZES = ("tp", "pp", "dp", "ep", "cp")  # of a replica
@@ -108,6 +108,9 @@ def _of_fleet(question: ServingQuestion, sizes: Sizes, sites: Sequence[Site]) ->
     ]
     if all(refused):
         yield refused[0], ""
+    drafted = no_drafts(engine, question.fleet, min(sizes.get("pp", (LEAST,))))
+    if drafted:
+        yield drafted, ""
     if (shared := min(sizes.get("cp", (LEAST,)))) > 1:
         yield from _of_cache(question, sizes, shared, engine)
     if "ep" in sizes and {"tp", "dp"} <= sizes.keys():

@@ -36,6 +36,7 @@ REASONS = {
     "host-network": "parts of a host, whose network they share",
     "pipeline": "a pipeline where tensor parallelism does",
     "blocks": "the engine does not load weights in blocks so (layout: ep, or weights: fp8, does)",
+    "drafts": "the engine drafts no tokens so in a pipeline (another engine, or speculative left out, does without)",
     "mix-network": "network unknown, so it joins no other offer in one job",
     "failures": "fails faster than it restarts",
     "host-memory": "too little host memory for what is offloaded",

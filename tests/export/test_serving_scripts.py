@@ -242,6 +242,7 @@ def test_the_text_part_of_a_model_that_sees_is_served_without_pictures(
 def test_speculation_prefixes_and_shared_caches(launches: Read, stubs: Path) -> None:
     (launch,) = fleets(launches("llama"))
     wish = launch.fleet.speculative or type(launch.fleet).model_fields["speculative"].annotation.__args__[0]
+    launch = replace(launch, layout=replace(launch.layout, pp=1))
     asked = changed(launch, speculative=wish.model_validate({"length": 3, "acceptance": 0.7}), prefix_cached=0.5)
     (_, options), (_, other) = (
         parsed(engine, [script_of(module.files(asked))], stubs)[0] for engine, module in ENGINES.items()
@@ -264,6 +265,11 @@ def test_speculation_prefixes_and_shared_caches(launches: Read, stubs: Path) -> 
     assert (other.speculative_algorithm, other.speculative_draft_model_path) == ("EAGLE", None)
     assert (other.speculative_num_steps, other.speculative_num_draft_tokens) == (3, 4)
     assert all("DRAFT_MODEL" not in text and "a layer of its own" in text for text in texts)
+    staged = replace(asked, layout=replace(asked.layout, pp=2))
+    assert vllm.files(staged)
+    for module, fleet in ((sglang, staged), (vllm, changed(staged, speculative=named))):
+        with pytest.raises(NotExpressible, match=r"drafts .*tokens for a model in a pipeline.*layout: {pp: 1}"):
+            module.files(fleet)
     shared = replace(launch, layout=replace(launch.layout, tp=16, pp=1, cp=2), devices_per_replica=16)
     ((_, options),) = parsed("vllm", [script_of(vllm.files(shared))], stubs)
     assert options.decode_context_parallel_size == 2
