@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
+from types import MappingProxyType
 
 from planner.architecture.load import holds_layers_ahead, preset_card
 from planner.architecture.model import is_text_part
@@ -22,7 +23,9 @@ from planner.traffic.request_trace import LONGEST
 
 UNKNOWN_SPREAD = 4  # a request may be so many times as long as a mean that is given without a spread
 GATHERED_RANKS = 8  # on which gathering all tokens takes no more than sending each to its eight experts
-DEEPEP_NOTE = "tokens are sent to their experts by DeepEP, as planned: the image or your own build must hold it"
+# Libraries that send tokens to their experts, by the vendor of the devices
+# (vllm-project/vllm pull request 28664; docs.sglang.io, Expert Parallelism; read on 2026-12-01)
+EXCHANGES = MappingProxyType({"nvidia": "DeepEP", "amd": "MoRI"})
 BLOCK = 16  # tokens of a page of the cache: limits are whole pages
 _SCORE_P99 = NormalDist().inv_cdf(0.99)
 SIXTEEN_BITS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
@@ -260,11 +263,12 @@ def engine_notes(launch: ServingLaunch, engine: str) -> list[str]:
     return notes
 
 
-def sends_to_experts(launch: ServingLaunch) -> bool:
-    """Whether tokens are sent to whole experts on many ranks, as planned: engines gather all tokens unless told."""
+def exchange(launch: ServingLaunch) -> str:
+    """What sends tokens to whole experts on many ranks, as planned; "" where engines gather all tokens on all ranks."""
     layout, arch = launch.layout, launch.model.arch
     each = max((group.experts_per_token for group in arch.layers), default=0) if arch else 0
-    return layout.dp > 1 and layout.ep > max(GATHERED_RANKS, each) and launch.machine.vendor == "nvidia"
+    many = layout.dp > 1 and layout.ep > max(GATHERED_RANKS, each)
+    return EXCHANGES.get(launch.machine.vendor, "") if many else ""
 
 
 def runs_own_code(launch: ServingLaunch) -> bool:

@@ -102,8 +102,8 @@ def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argum
         found.append(("--dp-size", together))
     if layout.ep > 1:
         found.append(("--ep-size", layout.ep))
-    if engine.sends_to_experts(launch):  # by default all tokens are gathered on all ranks
-        found.append(("--moe-a2a-backend", "deepep"))
+    if sent := engine.exchange(launch):  # by default all tokens are gathered on all ranks
+        found.append(("--moe-a2a-backend", sent.lower()))
     if nodes > 1:
         address = Expand(f"{meeting.head}:{GROUP_PORT}")
         found += [("--nnodes", nodes), ("--node-rank", meeting.rank), ("--dist-init-addr", address)]

@@ -45,8 +45,13 @@ CACHE_MOVER_NOTE = (
 
 
 # Of tokens and whole experts, with answers and with prompts alone; left out, all tokens are gathered on all ranks
-# (vllm-project/vllm: docs/serving/expert_parallel_deployment.md, read on 2026-12-01)
-EXCHANGES = ("deepep_low_latency", "deepep_high_throughput")
+# (vllm-project/vllm: docs/serving/expert_parallel_deployment.md, and help of --all2all-backend; read on 2026-12-01)
+EXCHANGES = {
+    "DeepEP": ("deepep_low_latency", "deepep_high_throughput"),
+    "MoRI": ("mori_low_latency", "mori_high_throughput"),
+}
+# beside which experts are computed by AITER, AMD's own kernels (vllm-project/vllm pull requests 28664 and 37529)
+AITER = ("VLLM_ROCM_USE_AITER", "1")
 
 
 def files(launch: Launch) -> list[ExportFile]:
@@ -115,6 +120,7 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
         image=image,
         package=package,
         running_metric="vllm_num_requests_running",
+        environment=(AITER,) if engine.exchange(launch) == "MoRI" else (),
     )
 
 
@@ -128,8 +134,8 @@ def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argum
         found.append(("--data-parallel-size", layout.dp * together))
     if layout.ep > 1:
         found.append(("--enable-expert-parallel", None))
-    if engine.sends_to_experts(launch):
-        found.append(("--all2all-backend", EXCHANGES[launch.role == "prefill"]))
+    if sent := engine.exchange(launch):
+        found.append(("--all2all-backend", EXCHANGES[sent][launch.role == "prefill"]))
     if layout.cp > 1:
         found.append(("--decode-context-parallel-size", layout.cp))
     if nodes > 1:

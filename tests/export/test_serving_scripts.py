@@ -193,6 +193,14 @@ def test_whole_experts_on_many_ranks_are_sent_their_tokens(launches: Read, stubs
         (_, options), (_, other) = (parsed(engine, [text], stubs)[0] for engine, text in zip(ENGINES, texts))
         assert (options.all2all_backend, other.moe_a2a_backend) == told
         assert all(("DeepEP" in text) == bool(told[0]) for text in texts)
+    rocm = replace(wide.machine, vendor="amd", device="mi300x", family="cdna3")  # whose DeepEP is MoRI
+    asked = replace(wide, machine=rocm, layout=replace(split, dp=16, ep=16), devices_per_replica=16)
+    texts = [script_of(module.files(asked)) for module in ENGINES.values()]
+    (_, options), (_, other) = (parsed(engine, [text], stubs)[0] for engine, text in zip(ENGINES, texts))
+    assert (options.all2all_backend, other.moe_a2a_backend) == ("mori_low_latency", "mori")
+    assert all("by MoRI, as planned" in text and "DeepEP" not in text for text in texts)
+    assert "\nexport VLLM_ROCM_USE_AITER=1\n" in texts[0]
+    assert "export VLLM_ROCM_USE_AITER=1" in kubernetes.files(asked)[0].text
 
 
 @pytest.mark.parametrize(("engine", "program"), [("vllm", "vllm"), ("sglang", "python3")])
