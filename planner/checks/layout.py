@@ -77,6 +77,9 @@ def training_layout_findings(
         yield _illegal(where, "a base under adapters cut by tensors, which no layout asks for")
     if job.framework == "deepspeed" and split["pp"] > 1 and not stated and (split["vpp"] > 1 or "pp" not in pinned):
         yield _illegal(where, "a pipeline that DeepSpeed's configuration does not make, and no layout asks for")
+    for size in ("cp", "ep") if job.framework == "deepspeed" and not stated else ():
+        if split[size] > 1 and size not in pinned:
+            yield _illegal(where, f"{size} {split[size]}, which DeepSpeed has by code alone, and no layout asks for")
     yield from _tensor_findings(where, arch, split["tp"], shape)
     yield from _pipeline_findings(where, arch, split)
     yield from _sequence_findings(where, arch, split, sequence_length_of(job, arch))
