@@ -479,7 +479,7 @@ def _replicas_on(
             kv_cache=question.fleet.kv_cache,
         )
         if not reason:
-            reason = no_drafts(engine, question.fleet, split["pp"])
+            reason = no_drafts(engine, question.fleet, question.arch.family, split["pp"])
             if reason:
                 staged[tuple(split.values())] = reason
         if not reason and blocks:

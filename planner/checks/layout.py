@@ -119,9 +119,11 @@ def serving_layout_findings(
     both = min(split["tp"], split["pp"]) > 1
     if engine in ONE_MACHINE_ENGINES and (rest > 1 or both or ranks > shape.devices):
         yield _illegal(where, f"{engine} splits by tensors or by stages alone, on one machine")
-    draft = fleet.speculative
-    if split["pp"] > 1 and draft and (engine == "sglang" or (engine == "vllm" and draft.model)):
-        yield _illegal(where, f"{engine} drafts no tokens so for a model in {split['pp']} stages")
+    if fleet.speculative and split["pp"] > 1:
+        head = fleet.speculative.model is None and not fleet.drafts_itself
+        handed_on = arch.family in ("llama", "llama4_text", "mistral", "phi3", "qwen2", "qwen3")
+        if engine == "sglang" or (engine == "vllm" and head and not handed_on):
+            yield _illegal(where, f"{engine} drafts no tokens so for a model in {split['pp']} stages")
     stored = stored_format(fleet.model.preset, fleet.model.config) if fleet.model else ""
     blocks = fleet.weights == "fp8-block" or (fleet.weights, stored) == ("fp8", "fp8-block")
     yield from _block_findings(where, arch, split, engine if blocks else "")

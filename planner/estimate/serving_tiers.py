@@ -56,10 +56,14 @@ def fleet_engine(fleet: ServingFleet) -> str:
     return rules.name if rules else DEFAULT_ENGINE
 
 
-# Drafts in a pipeline: SGLang asserts that there are none (what its variable SGLANG_ENABLE_PP_SPEC lets through is
-# experimental); vLLM has them by EAGLE-3 and layers of the model (sgl-project/sglang pull requests 30775 and 37154;
-# vllm-project/vllm pull requests 50514, 46994 and 55623; read on 2026-12-01)
-def no_drafts(engine: str, fleet: ServingFleet, stages: int) -> str:
+# Families of models whose stages of vLLM hand on what heads of EAGLE-3 read, which others refuse to start with
+# (vllm 0.33.0: supports_aux_hidden_states_over_pp of model_executor/models; read on 2026-12-01). SGLang drafts beside
+# a pipeline on prefill servers alone, by a layer of the model; its variable SGLANG_ENABLE_PP_SPEC is experimental
+# (sglang 0.5.23: srt/arg_groups/validation_hook.py)
+_HEADS_IN_STAGES = frozenset({"llama", "llama4_text", "mistral", "phi3", "qwen2", "qwen3"})
+
+
+def no_drafts(engine: str, fleet: ServingFleet, family: str, stages: int) -> str:
     """Why an engine does not draft tokens of a fleet for a model in so many stages; "" where it does, or nobody knows.
 
     Parameters
@@ -68,6 +72,8 @@ def no_drafts(engine: str, fleet: ServingFleet, stages: int) -> str:
         Of ENGINES.
     fleet
         How it drafts tokens, if it does.
+    family
+        Of the model, by its name in `config.json`.
     stages
         Of the model's pipeline.
     """
@@ -76,8 +82,9 @@ def no_drafts(engine: str, fleet: ServingFleet, stages: int) -> str:
         return ""
     if engine == "sglang":
         return "sglang drafts no tokens for a model in a pipeline"
-    if engine == "vllm" and drafts.model is not None:
-        return "vllm drafts tokens for a model in a pipeline by layers made for it, and by no other model"
+    by_head = drafts.model is None and not fleet.drafts_itself
+    if engine == "vllm" and by_head and family not in _HEADS_IN_STAGES:
+        return f"vllm drafts no tokens by a head for a model of {family} in a pipeline"
     return ""
 
 

@@ -96,7 +96,8 @@ def refuse_drafts(launch: ServingLaunch, name: str) -> None:
     NotExpressible
         The fleet drafts tokens, and its replicas are pipelines.
     """
-    reason = no_drafts(name, launch.fleet, launch.layout.pp)
+    family = launch.model.arch.family if launch.model.arch else ""
+    reason = no_drafts(name, launch.fleet, family, launch.layout.pp)
     if reason:
         raise NotExpressible(reason, "plan again with layout: {pp: 1}, or without speculative")
 

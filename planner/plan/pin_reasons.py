@@ -108,7 +108,7 @@ def _of_fleet(question: ServingQuestion, sizes: Sizes, sites: Sequence[Site]) ->
     ]
     if all(refused):
         yield refused[0], ""
-    drafted = no_drafts(engine, question.fleet, min(sizes.get("pp", (LEAST,))))
+    drafted = no_drafts(engine, question.fleet, arch.family, min(sizes.get("pp", (LEAST,))))
     if drafted:
         yield drafted, ""
     if (shared := min(sizes.get("cp", (LEAST,)))) > 1:

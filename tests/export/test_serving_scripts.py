@@ -275,8 +275,10 @@ def test_speculation_prefixes_and_shared_caches(launches: Read, stubs: Path) -> 
     assert all("DRAFT_MODEL" not in text and "a layer of its own" in text for text in texts)
     staged = replace(asked, layout=replace(asked.layout, pp=2))
     assert vllm.files(staged)
-    for module, fleet in ((sglang, staged), (vllm, changed(staged, speculative=named))):
-        with pytest.raises(NotExpressible, match=r"drafts .*tokens for a model in a pipeline.*layout: {pp: 1}"):
+    assert vllm.files(changed(staged, speculative=named))
+    other = replace(staged, model=replace(staged.model, arch=load_model("gemma-3-27b")))  # whose stages hand nothing on
+    for module, fleet in ((sglang, staged), (vllm, other)):
+        with pytest.raises(NotExpressible, match=r"drafts no tokens .*in a pipeline.*layout: {pp: 1}"):
             module.files(fleet)
     shared = replace(launch, layout=replace(launch.layout, tp=16, pp=1, cp=2), devices_per_replica=16)
     ((_, options),) = parsed("vllm", [script_of(vllm.files(shared))], stubs)

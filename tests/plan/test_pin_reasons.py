@@ -85,8 +85,8 @@ def test_tensor_ranks_that_nobody_fixed_do_not_leave_a_machine() -> None:
             "{tp: 8, pp: 1}",
         ),
         (
-            served("tp4 pp2", speculative={**DRAFTS, "model": "llama-3.2-1b"}),
-            "vllm drafts tokens for a model in a pipeline by layers made for it, and by no other model",
+            served("tp4 pp2", model="gemma-3-27b", speculative=DRAFTS),
+            "vllm drafts no tokens by a head for a model of gemma3_text in a pipeline",
             "{tp: 4, pp: 1}",
         ),
         (
