@@ -26,6 +26,9 @@ GATHERED_RANKS = 8  # on which gathering all tokens takes no more than sending e
 # Libraries that send tokens to their experts, by the vendor of the devices
 # (vllm-project/vllm pull request 28664; docs.sglang.io, Expert Parallelism; read on 2026-12-01)
 EXCHANGES = MappingProxyType({"nvidia": "DeepEP", "amd": "MoRI"})
+# that a rank may send at once by DeepEP's kernels for answers, whose buffers hold so many for every expert
+# (sglang 0.5.23: srt/layers/moe/token_dispatcher/deepep.py, read on 2026-12-01)
+FEW_TOKENS = 1024
 BLOCK = 16  # tokens of a page of the cache: limits are whole pages
 _SCORE_P99 = NormalDist().inv_cdf(0.99)
 SIXTEEN_BITS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
@@ -270,6 +273,12 @@ def exchange(launch: ServingLaunch) -> str:
     each = max((group.experts_per_token for group in arch.layers), default=0) if arch else 0
     many = layout.dp > 1 and layout.ep > max(GATHERED_RANKS, each)
     return EXCHANGES.get(launch.machine.vendor, "") if many else ""
+
+
+def answered_tokens(launch: ServingLaunch) -> int | None:
+    """Tokens of a step of one attention rank in which it works on answers alone; None where the plan knows no batch."""
+    batch, drafts = sequences(launch), launch.fleet.speculative
+    return None if batch is None else -(-batch // launch.layout.dp) * (1 + (drafts.length if drafts else 0))
 
 
 def runs_own_code(launch: ServingLaunch) -> bool:

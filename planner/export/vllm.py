@@ -44,12 +44,22 @@ CACHE_MOVER_NOTE = (
 )
 
 
-# Of tokens and whole experts, with answers and with prompts alone; left out, all tokens are gathered on all ranks
-# (vllm-project/vllm: docs/serving/expert_parallel_deployment.md, and help of --all2all-backend; read on 2026-12-01)
+# Of tokens and whole experts: of prompts alone, of answers alone, of both; left out, all tokens are gathered on all
+# ranks. Buffers of the kernels for answers hold a whole step for every expert, 120 GB of 8,192 tokens of DeepSeek-V3,
+# and those for prompts turn CUDA graphs off (vllm 0.33.0: config/compilation.py, config/parallel.py and
+# distributed/device_communicators/all2all.py, read on 2026-12-01)
 EXCHANGES = {
-    "DeepEP": ("deepep_low_latency", "deepep_high_throughput"),
-    "MoRI": ("mori_low_latency", "mori_high_throughput"),
+    "DeepEP": {"prefill": "deepep_high_throughput", "decode": "deepep_low_latency", "whole": "deepep_v2"},
+    "MoRI": {"prefill": "mori_high_throughput", "decode": "mori_low_latency", "whole": "mori_high_throughput"},
 }
+V2_NOTE = (
+    "DeepEP's second version wants NCCL 2.30.4 or newer and network cards that the devices drive themselves (GIN): "
+    "tools/ep_kernels of vLLM says how it is built"
+)
+HEAP_NOTE = (
+    "MoRI keeps what ranks send in a heap of 2 GB: set MORI_SHMEM_HEAP_SIZE, as 12G, to more than a step of all ranks "
+    "takes"
+)
 # beside which experts are computed by AITER, AMD's own kernels (vllm-project/vllm pull requests 28664 and 37529)
 AITER = ("VLLM_ROCM_USE_AITER", "1")
 
@@ -105,6 +115,11 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
         image, package, own = ROCM_IMAGE, "", [ROCM_NOTE]
     if launch.machine.vendor == "intel":
         package, own = "", [XPU_NOTE]
+    sent = engine.exchange(launch)
+    if sent == "MoRI":
+        own.append(HEAP_NOTE)
+    elif sent and _exchange(launch, sent) == EXCHANGES[sent]["whole"]:
+        own.append(V2_NOTE)
     return Server(
         target=VLLM,
         words=("vllm", "serve", model),
@@ -120,7 +135,7 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
         image=image,
         package=package,
         running_metric="vllm_num_requests_running",
-        environment=(AITER,) if engine.exchange(launch) == "MoRI" else (),
+        environment=(AITER,) if sent == "MoRI" else (),
     )
 
 
@@ -135,7 +150,7 @@ def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argum
     if layout.ep > 1:
         found.append(("--enable-expert-parallel", None))
     if sent := engine.exchange(launch):
-        found.append(("--all2all-backend", EXCHANGES[sent][launch.role == "prefill"]))
+        found.append(("--all2all-backend", _exchange(launch, sent)))
     if layout.cp > 1:
         found.append(("--decode-context-parallel-size", layout.cp))
     if nodes > 1:
@@ -146,10 +161,24 @@ def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argum
     return found
 
 
+def _exchange(launch: ServingLaunch, sent: str) -> str:
+    """The kernels by which tokens reach their experts: those for answers where a step holds few enough."""
+    few = (engine.answered_tokens(launch) or engine.FEW_TOKENS + 1) <= engine.FEW_TOKENS
+    return EXCHANGES[sent][launch.role if few or launch.role != "decode" else "whole"]
+
+
+def _step_tokens(launch: ServingLaunch) -> int | None:
+    """As planned, but where buffers are made for a whole step, and it has answers alone."""
+    sent = engine.exchange(launch)
+    if sent and _exchange(launch, sent) == EXCHANGES[sent]["decode"]:
+        return engine.answered_tokens(launch)
+    return engine.step_tokens(launch, "vllm")
+
+
 def _limits(launch: ServingLaunch) -> list[Argument]:
     sequences, tokens, share = (
         engine.sequences(launch),
-        engine.step_tokens(launch, "vllm"),
+        _step_tokens(launch),
         engine.memory_share(launch, "vllm"),
     )
     found: list[Argument] = [("--max-model-len", engine.context_tokens(launch))]

@@ -188,7 +188,7 @@ def test_whole_experts_on_many_ranks_are_sent_their_tokens(launches: Read, stubs
     split = replace(launch.layout, tp=1, pp=1, dp=32, ep=32, cp=1)
     wide = replace(launch, model=model, layout=split, devices_per_replica=32, batch=3200.0)
     narrow = replace(wide, layout=replace(split, dp=8, ep=8), devices_per_replica=8)
-    for asked, told in ((wide, ("deepep_low_latency", "deepep")), (narrow, (None, None))):
+    for asked, told in ((wide, ("deepep_v2", "deepep")), (narrow, (None, None))):
         texts = [script_of(module.files(asked)) for module in ENGINES.values()]
         (_, options), (_, other) = (parsed(engine, [text], stubs)[0] for engine, text in zip(ENGINES, texts))
         assert (options.all2all_backend, other.moe_a2a_backend) == told
@@ -197,10 +197,39 @@ def test_whole_experts_on_many_ranks_are_sent_their_tokens(launches: Read, stubs
     asked = replace(wide, machine=rocm, layout=replace(split, dp=16, ep=16), devices_per_replica=16)
     texts = [script_of(module.files(asked)) for module in ENGINES.values()]
     (_, options), (_, other) = (parsed(engine, [text], stubs)[0] for engine, text in zip(ENGINES, texts))
-    assert (options.all2all_backend, other.moe_a2a_backend) == ("mori_low_latency", "mori")
+    assert (options.all2all_backend, other.moe_a2a_backend) == ("mori_high_throughput", "mori")
     assert all("by MoRI, as planned" in text and "DeepEP" not in text for text in texts)
     assert "\nexport VLLM_ROCM_USE_AITER=1\n" in texts[0]
+    assert "MORI_SHMEM_HEAP_SIZE" in texts[0]
     assert "export VLLM_ROCM_USE_AITER=1" in kubernetes.files(asked)[0].text
+    chunk = other.chunked_prefill_size // 16  # SGLang divides it, and stops where a rank may not send as many
+    assert f"\nexport SGLANG_MORI_NUM_MAX_DISPATCH_TOKENS_PER_RANK={chunk}\n" in texts[1]
+
+
+@pytest.mark.parametrize(
+    ("role", "batch", "backend", "step"),
+    [
+        ("decode", 3200.0, "deepep_low_latency", 100),
+        ("decode", 64_000.0, "deepep_v2", 8192),  # more of each rank than the kernels for answers take
+        ("prefill", 3200.0, "deepep_high_throughput", 8192),
+    ],
+)
+def test_buffers_of_what_is_sent_are_no_larger_than_what_is(
+    role: str, batch: float, backend: str, step: int, launches: Read, stubs: Path
+) -> None:
+    """For 8,192 tokens of 256 experts the kernels for answers take 120 GB of a device: no server started."""
+    (launch,) = fleets(launches("trace"))
+    model = replace(launch.model, arch=load_model("deepseek-v3"), hf_id="deepseek-ai/DeepSeek-V3", checkpoint="")
+    split = replace(launch.layout, tp=1, pp=1, dp=32, ep=32, cp=1)
+    asked = replace(launch, model=model, layout=split, devices_per_replica=32, batch=batch, role=role)
+    text = script_of(vllm.files(asked))
+    ((_, options),) = parsed("vllm", [text], stubs)
+    assert (options.all2all_backend, options.max_num_batched_tokens) == (backend, step)
+    assert ("NCCL 2.30.4" in text) == (backend == "deepep_v2")
+    other = script_of(sglang.files(asked))
+    few = batch == 3200.0
+    assert ("\nexport SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK=100\n" in other) == few
+    assert ("--deepep-mode normal" in other) != few
 
 
 @pytest.mark.parametrize(("engine", "program"), [("vllm", "vllm"), ("sglang", "python3")])
