@@ -13,7 +13,14 @@ from types import MappingProxyType
 from planner.architecture.load import holds_layers_ahead, preset_card
 from planner.architecture.model import is_text_part
 from planner.estimate.engines import cut_block, engine_rules, in_blocks
-from planner.estimate.kernels import LEAST_CAPABILITY, OLD_CAPABILITY, left_behind
+from planner.estimate.kernels import (
+    FP8_CAPABILITY,
+    LEAST_CAPABILITY,
+    MXFP4_CAPABILITY,
+    OLD_CAPABILITY,
+    is_older,
+    left_behind,
+)
 from planner.estimate.resolve_serving import LONGEST_SPREADS
 from planner.estimate.serving_tiers import no_drafts
 from planner.export.file_text import Target
@@ -37,8 +44,8 @@ SIXTEEN_BITS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 CODE_OF_ITS_OWN = frozenset({"kimi_k2"})
 
 
-def refuse_old_fp8(launch: ServingLaunch, target: Target, least: float) -> None:
-    """NotExpressible where a version refuses 8-bit weights on a device.
+def refuse_old(launch: ServingLaunch, target: Target, name: str) -> None:
+    """NotExpressible where a version refuses floats of few bits on a device.
 
     Parameters
     ----------
@@ -46,22 +53,23 @@ def refuse_old_fp8(launch: ServingLaunch, target: Target, least: float) -> None:
         The fleet's allocation.
     target
         The engine.
-    least
-        NVIDIA compute capability from which it serves them.
+    name
+        The engine, of `ENGINES`.
 
     Raises
     ------
     NotExpressible
-        The fleet's weights are 8-bit floats; the device is older than that, or one of AMD without fp8.
+        The fleet's weights are such floats; the device is older than what serves them, or one of AMD without fp8.
     """
-    machine = launch.machine
-    capability = OLD_CAPABILITY.get(machine.family)
-    older = capability is not None and capability < least
-    lacks = machine.vendor == "amd" and bool(machine.formats) and "fp8" not in machine.formats
-    if launch.fleet.weights.startswith("fp8") and (older or lacks):
-        has = f"compute capability {capability}, and that begins at {least}" if older else "no fp8"
+    machine, weights = launch.machine, launch.fleet.weights
+    form = "fp8" if weights.startswith("fp8") else weights
+    least = {"fp8": FP8_CAPABILITY, "mxfp4": MXFP4_CAPABILITY}.get(form, {}).get(name, 0.0)
+    older = is_older(machine.family, least)
+    lacks = form == "fp8" and machine.vendor == "amd" and bool(machine.formats) and "fp8" not in machine.formats
+    if older or lacks:
+        has = f"compute capability {OLD_CAPABILITY[machine.family]}, and that begins at {least}" if older else "no fp8"
         raise NotExpressible(
-            f"{target.name} {target.version} does not serve fp8 weights on {machine.device}: it has {has}",
+            f"{target.name} {target.version} does not serve {form} weights on {machine.device}: it has {has}",
             f"plan again without it (hardware: deny: [{machine.device}]) or with weights: fp16",
         )
 

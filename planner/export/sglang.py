@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from planner.estimate.kernels import FP8_CAPABILITY
 from planner.export import engine
 from planner.export.file_text import Argument, Expand, Target
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
@@ -71,7 +70,7 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
     """
     if launch.machine.device_kind == "tpu":
         raise NotExpressible("SGLang's own package does not run on TPUs")
-    engine.refuse_old_fp8(launch, SGLANG, FP8_CAPABILITY["sglang"])
+    engine.refuse_old(launch, SGLANG, "sglang")
     engine.refuse_cut_blocks(launch, "sglang")
     engine.refuse_drafts(launch, "sglang")
     if launch.layout.cp > 1:

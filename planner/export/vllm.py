@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-from planner.estimate.kernels import FP8_CAPABILITY
 from planner.export import engine
 from planner.export.file_text import Argument, Expand, Target
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
@@ -95,7 +94,7 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
     NotExpressible
         vLLM has no words for it.
     """
-    engine.refuse_old_fp8(launch, VLLM, FP8_CAPABILITY["vllm"])
+    engine.refuse_old(launch, VLLM, "vllm")
     engine.refuse_cut_blocks(launch, "vllm")
     engine.refuse_drafts(launch, "vllm")
     together = replicas_together(launch) if together is None else together

@@ -68,7 +68,7 @@ REASONS = {
     "bandwidth-unknown": "memory bandwidth unknown",
     "unpublished": "only its vendor serves on it, and nothing is published",
     "not-run": "the engine runs no such device or format",
-    "no-kernels": "no kernels for 8-bit floats in the engine",
+    "no-kernels": "no kernels for floats of so few bits in the engine",
     "residency": "its data may not go there",
     "egress-unknown": "cost of moving its data there unknown",
     "storage-unknown": "cost of keeping its data there unknown",

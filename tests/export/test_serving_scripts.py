@@ -353,6 +353,9 @@ def test_what_an_engine_cannot_do_is_refused_with_a_way_out(launches: Read) -> N
     old = replace(chat[0], machine=replace(chat[0].machine, family="volta", device="v100-sxm2-16gb"))
     with pytest.raises(NotExpressible, match=r"capability 7.0, and that begins at 7.5; .*deny: \[v100-sxm2-16gb\]"):
         vllm.files(old)  # a fleet whose speed was measured with something else may stand there
+    turing = replace(chat[0], machine=replace(chat[0].machine, family="turing", device="t4"))
+    with pytest.raises(NotExpressible, match=r"mxfp4 weights on t4: .*capability 7.5, and that begins at 8.0"):
+        vllm.files(changed(turing, weights="mxfp4"))
     (tpu, _) = fleets(launches("tpu"))
     with pytest.raises(NotExpressible, match="TPU"):
         sglang.files(tpu)
