@@ -56,7 +56,7 @@ from planner.estimate.serving_fleet import (
     load_within_targets,
 )
 from planner.estimate.serving_step import Replica, ServingWork
-from planner.estimate.serving_tiers import fleet_engine, no_drafts
+from planner.estimate.serving_tiers import fleet_engine, no_drafts, unmoved
 from planner.units import counted, format_bytes, format_duration
 
 Rows = NDArray[np.int64]
@@ -312,11 +312,14 @@ class _Evaluation:
         context = self.question.requests.resident_tokens[bucket]
         known = np.isfinite(as_float(everyone.replica.take(row).step_s(1.0, context)))
         self._note_unknown(int((fits & ~known).reshape(count, buckets).any(axis=1).sum()))
-        asked = np.flatnonzero(fits & known)
-        split = self.question.fleet.disaggregated
+        everything = np.flatnonzero(fits & known)
+        split, staged = self.question.fleet.disaggregated, np.asarray(self.layout.pp)[row] > 1
         rates = np.zeros((1 if split == "false" else len(ROLES), len(row)))
         full, ask, targeted = np.zeros_like(rates), self.question.ask, bool(self.question.ask.targets_s)
         for role in range(len(rates)):
+            cut = unmoved(fleet_engine(self.question.fleet), ROLES[role], self.question.arch)
+            asked = everything[~staged[everything]] if cut else everything
+            self._note_unmoved(cut, np.unique(row[np.setdiff1d(everything, asked)]))
             if not len(asked) or (role == WHOLE and split == "true"):
                 continue
             requests = self.question.requests.take(bucket[asked])
@@ -331,6 +334,13 @@ class _Evaluation:
         if split == "true" and not rates.any():
             self._note_unknown(count)
         return rates.reshape(len(rates), count, buckets), full.reshape(len(full), count, buckets)
+
+    def _note_unmoved(self, why: str, rows: Rows) -> None:
+        """Pipelines that fit and are left out of a pool, which sees each layout once more."""
+        self.ledger.layouts_seen += len(rows)
+        on = (self.groups[group] for group in np.unique(self.group_of[rows]))
+        names = [name for group in on for name in names_on(group)]
+        self.ledger.drop("unmoved", "layouts", len(rows), nearest=why, on=dict.fromkeys(names))
 
     def _replicas(self, role: int = WHOLE) -> Replicas:
         question, machine = self.question, self.machine

@@ -88,6 +88,29 @@ def no_drafts(engine: str, fleet: ServingFleet, family: str, stages: int) -> str
     return ""
 
 
+def unmoved(engine: str, role: str, arch: Architecture) -> str:
+    """Why no cache gets from or to a pipeline in a pool of a role; "" where it does, or nobody knows.
+
+    As vllm 0.33.0 has it (distributed/kv_transfer/kv_connector/v1/nixl/base_worker.py) and sglang 0.5.23
+    (srt/disaggregation/common/conn.py: answers in as many stages as prompts, which are not planned together), read on
+    2026-12-01.
+
+    Parameters
+    ----------
+    engine
+        Of ENGINES.
+    role
+        prefill, decode or whole.
+    arch
+        The model, whose layers may keep states in place of a cache.
+    """
+    if role == "decode" and engine in ("vllm", "sglang"):
+        return f"{engine} moves no cache to a pool that answers in a pipeline"
+    if role == "prefill" and engine == "vllm" and any(group.attention == "linear" for group in arch.layers):
+        return "vllm moves no states of linear attention out of a pipeline"
+    return ""
+
+
 def blended(fleet: ServingFleet, arch: Architecture) -> bool:
     """Whether targets are of all classes of requests together, and replicas are planned at a mix of them.
 

@@ -22,7 +22,7 @@ from planner.estimate.kernels import (
     left_behind,
 )
 from planner.estimate.resolve_serving import LONGEST_SPREADS
-from planner.estimate.serving_tiers import no_drafts
+from planner.estimate.serving_tiers import no_drafts, unmoved
 from planner.export.file_text import Target
 from planner.export.launch import NotExpressible, ServingLaunch
 from planner.scenario.workload_parts import Lengths
@@ -99,16 +99,18 @@ def refuse_cut_blocks(launch: ServingLaunch, name: str) -> None:
         raise NotExpressible(reason, f"plan again with weights: {way}, or with layout: {{ep: …}}")
 
 
-def refuse_drafts(launch: ServingLaunch, name: str) -> None:
-    """NotExpressible where an engine drafts no tokens for a model in as many stages.
+def refuse_stages(launch: ServingLaunch, name: str) -> None:
+    """NotExpressible where an engine does not run a pipeline beside what drafts tokens, or in such a pool.
 
     Raises
     ------
     NotExpressible
-        The fleet drafts tokens, and its replicas are pipelines.
+        The replicas are pipelines, of which the engine drafts no tokens, or moves no cache.
     """
-    family = launch.model.arch.family if launch.model.arch else ""
-    reason = no_drafts(name, launch.fleet, family, launch.layout.pp)
+    arch, stages = launch.model.arch, launch.layout.pp
+    reason = no_drafts(name, launch.fleet, arch.family if arch else "", stages)
+    if stages > 1 and arch is not None and (lost := unmoved(name, launch.role, arch)):
+        raise NotExpressible(lost, "plan again with layout: {pp: 1}")
     if reason:
         raise NotExpressible(reason, "plan again with layout: {pp: 1}, or without speculative")
 

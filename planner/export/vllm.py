@@ -96,15 +96,13 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
     """
     engine.refuse_old(launch, VLLM, "vllm")
     engine.refuse_cut_blocks(launch, "vllm")
-    engine.refuse_drafts(launch, "vllm")
+    engine.refuse_stages(launch, "vllm")
     together = replicas_together(launch) if together is None else together
     if together > 1 and launch.model.arch is not None and launch.model.arch.is_moe:
         raise NotExpressible(
             "vLLM spreads the experts over replicas that share a port, and the plan puts "
             f"{together} whole replicas on each node",
         )
-    if launch.role == "decode" and launch.layout.pp > 1:
-        raise NotExpressible("vLLM moves no cache to a pool that answers in a pipeline", "write layout: {pp: 1}")
     model, blanks, notes = told(launch, VLLM, tuple(ONLINE), CACHE_MOVER_NOTE)
     tpu, amd = launch.machine.device_kind == "tpu", launch.machine.vendor == "amd"
     image, package, own = f"vllm/vllm-openai:v{VLLM.version}", f"vllm=={VLLM.version}", []

@@ -134,8 +134,14 @@ def test_both_ends_move_the_cache_alike(launches: Read, stubs: Path) -> None:
         any(one.layout.pp > 1 for one in pools if one.role == "prefill")
     }
     answers = next(launch for launch in pools if launch.role == "decode")
-    with pytest.raises(NotExpressible, match="answers in a pipeline"):
-        vllm.files(replace(answers, layout=replace(answers.layout, pp=2)))
+    for module in (vllm, sglang):
+        with pytest.raises(NotExpressible, match=r"answers in a pipeline.*layout: {pp: 1}"):
+            module.files(replace(answers, layout=replace(answers.layout, pp=2)))
+    prompts = next(launch for launch in pools if launch.role == "prefill")
+    hybrid = replace(prompts.model, arch=load_model("qwen3-next-80b-a3b"), hf_id="", checkpoint="")
+    with pytest.raises(NotExpressible, match="moves no states of linear attention out of a pipeline"):
+        vllm.files(replace(prompts, model=hybrid, layout=replace(prompts.layout, pp=2)))
+    assert sglang.files(replace(prompts, model=hybrid, layout=replace(prompts.layout, pp=2)))
 
 
 def test_a_script_stops_until_its_blanks_are_filled(launches: Read, stubs: Path) -> None:
