@@ -313,13 +313,11 @@ class _Evaluation:
         known = np.isfinite(as_float(everyone.replica.take(row).step_s(1.0, context)))
         self._note_unknown(int((fits & ~known).reshape(count, buckets).any(axis=1).sum()))
         everything = np.flatnonzero(fits & known)
-        split, staged = self.question.fleet.disaggregated, np.asarray(self.layout.pp)[row] > 1
+        split = self.question.fleet.disaggregated
         rates = np.zeros((1 if split == "false" else len(ROLES), len(row)))
         full, ask, targeted = np.zeros_like(rates), self.question.ask, bool(self.question.ask.targets_s)
         for role in range(len(rates)):
-            cut = unmoved(fleet_engine(self.question.fleet), ROLES[role], self.question.arch)
-            asked = everything[~staged[everything]] if cut else everything
-            self._note_unmoved(cut, np.unique(row[np.setdiff1d(everything, asked)]))
+            asked = everything[self._moved(role, np.unique(row[everything]))[row[everything]]]
             if not len(asked) or (role == WHOLE and split == "true"):
                 continue
             requests = self.question.requests.take(bucket[asked])
@@ -335,12 +333,20 @@ class _Evaluation:
             self._note_unknown(count)
         return rates.reshape(len(rates), count, buckets), full.reshape(len(full), count, buckets)
 
-    def _note_unmoved(self, why: str, rows: Rows) -> None:
-        """Pipelines that fit and are left out of a pool, which sees each layout once more."""
-        self.ledger.layouts_seen += len(rows)
-        on = (self.groups[group] for group in np.unique(self.group_of[rows]))
-        names = [name for group in on for name in names_on(group)]
-        self.ledger.drop("unmoved", "layouts", len(rows), nearest=why, on=dict.fromkeys(names))
+    def _moved(self, role: int, rows: Rows) -> NDArray[np.bool_]:
+        """Whether caches get to and from each place in a role; of those rows that do not it is noted why."""
+        engine, arch = fleet_engine(self.question.fleet), self.question.arch
+        sizes = np.stack(np.broadcast_arrays(self.layout.tp, self.layout.pp, self.layout.cp), axis=-1).astype(np.int64)
+        kinds, kind_of = np.unique(sizes, axis=0, return_inverse=True)
+        why = [unmoved(engine, ROLES[role], arch, tp=tp, pp=pp, cp=cp) for tp, pp, cp in kinds.tolist()]
+        moved = np.array([not one for one in why], dtype=bool)[kind_of.reshape(-1)]
+        lost = rows[~moved[rows]]
+        if len(lost):
+            self.ledger.layouts_seen += len(lost)  # a pool sees each layout once more
+            on = {name for group in np.unique(self.group_of[lost]) for name in names_on(self.groups[group])}
+            nearest = why[int(kind_of.reshape(-1)[lost[0]])]
+            self.ledger.drop("unmoved", "layouts", len(lost), nearest=nearest, on=sorted(on))
+        return moved
 
     def _replicas(self, role: int = WHOLE) -> Replicas:
         question, machine = self.question, self.machine

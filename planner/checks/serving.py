@@ -283,11 +283,14 @@ def _legal(fleet: ServingFleet, arch: Architecture, row: ServingAllocation, fact
 
 
 def _moved(fleet: ServingFleet, arch: Architecture, row: ServingAllocation) -> Iterator[Finding]:
-    """Caches reach no answers in stages, nor do states of linear attention leave them in vLLM."""
-    linear = any(group.attention == "linear" for group in arch.layers)
-    of_pools = {"decode": ("vllm", "sglang"), "prefill": ("vllm",) if linear else ()}
-    if row["layout"]["pp"] > 1 and fleet_engine(fleet) in of_pools.get(row["role"], ()):
+    """Caches reach no answers in stages, nor do states of linear attention leave them in vLLM; shares go whole."""
+    kinds, engine, split = {group.attention for group in arch.layers}, fleet_engine(fleet), row["layout"]
+    of_pools = {"decode": ("vllm", "sglang"), "prefill": ("vllm",) if "linear" in kinds else ()}
+    if split["pp"] > 1 and engine in of_pools.get(row["role"], ()):
         yield Finding("illegal-layout", f"{fleet.name}: no cache is moved by a {row['role']} pool in stages")
+    whole = split["cp"] == 1 or (split["cp"] == split["tp"] and kinds == {"mla"})
+    if row["role"] in of_pools and engine == "vllm" and not whole:
+        yield Finding("illegal-layout", f"{fleet.name}: no cache is moved by a pool with cp {split['cp']}")
 
 
 def _memory(

@@ -88,12 +88,12 @@ def no_drafts(engine: str, fleet: ServingFleet, family: str, stages: int) -> str
     return ""
 
 
-def unmoved(engine: str, role: str, arch: Architecture) -> str:
-    """Why no cache gets from or to a pipeline in a pool of a role; "" where it does, or nobody knows.
+def unmoved(engine: str, role: str, arch: Architecture, *, tp: int, pp: int, cp: int) -> str:
+    """Why no cache gets from or to replicas of a pool that are split so; "" where it does, or nobody knows.
 
-    As vllm 0.33.0 has it (distributed/kv_transfer/kv_connector/v1/nixl/base_worker.py) and sglang 0.5.23
-    (srt/disaggregation/common/conn.py: answers in as many stages as prompts, which are not planned together), read on
-    2026-12-01.
+    As vllm 0.33.0 has it (config/vllm.py, distributed/kv_transfer/kv_connector/v1/nixl/base_worker.py), and
+    sglang 0.5.23 (srt/disaggregation/common/conn.py: answers in as many stages as prompts, which are not planned
+    together); read on 2026-12-01.
 
     Parameters
     ----------
@@ -103,11 +103,18 @@ def unmoved(engine: str, role: str, arch: Architecture) -> str:
         prefill, decode or whole.
     arch
         The model, whose layers may keep states in place of a cache.
+    tp, pp, cp
+        Tensor ranks, stages, and tensor ranks that share out the tokens of a cache.
     """
-    if role == "decode" and engine in ("vllm", "sglang"):
+    if role == "whole":
+        return ""
+    if pp > 1 and role == "decode" and engine in ("vllm", "sglang"):
         return f"{engine} moves no cache to a pool that answers in a pipeline"
-    if role == "prefill" and engine == "vllm" and any(group.attention == "linear" for group in arch.layers):
+    kinds = {group.attention for group in arch.layers}
+    if pp > 1 and engine == "vllm" and "linear" in kinds:
         return "vllm moves no states of linear attention out of a pipeline"
+    if cp > 1 and engine == "vllm" and not (kinds == {"mla"} and cp == tp):
+        return "vllm moves a cache whose tokens ranks share out where all tensor ranks do, of models with MLA"
     return ""
 
 

@@ -99,20 +99,21 @@ def refuse_cut_blocks(launch: ServingLaunch, name: str) -> None:
         raise NotExpressible(reason, f"plan again with weights: {way}, or with layout: {{ep: …}}")
 
 
-def refuse_stages(launch: ServingLaunch, name: str) -> None:
-    """NotExpressible where an engine does not run a pipeline beside what drafts tokens, or in such a pool.
+def refuse_splits(launch: ServingLaunch, name: str) -> None:
+    """NotExpressible where an engine does not run a split beside what drafts tokens, or in such a pool.
 
     Raises
     ------
     NotExpressible
-        The replicas are pipelines, of which the engine drafts no tokens, or moves no cache.
+        The replicas are split so that the engine drafts no tokens, or moves no cache.
     """
-    arch, stages = launch.model.arch, launch.layout.pp
-    reason = no_drafts(name, launch.fleet, arch.family if arch else "", stages)
-    if stages > 1 and arch is not None and (lost := unmoved(name, launch.role, arch)):
-        raise NotExpressible(lost, "plan again with layout: {pp: 1}")
+    arch, layout = launch.model.arch, launch.layout
+    reason = no_drafts(name, launch.fleet, arch.family if arch else "", layout.pp)
     if reason:
         raise NotExpressible(reason, "plan again with layout: {pp: 1}, or without speculative")
+    lost = unmoved(name, launch.role, arch, tp=layout.tp, pp=layout.pp, cp=layout.cp) if arch else ""
+    if lost:
+        raise NotExpressible(lost, "plan again with layout: {pp: 1, cp: 1}")
 
 
 def dtype(launch: ServingLaunch) -> str:

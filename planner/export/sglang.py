@@ -72,7 +72,7 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
         raise NotExpressible("SGLang's own package does not run on TPUs")
     engine.refuse_old(launch, SGLANG, "sglang")
     engine.refuse_cut_blocks(launch, "sglang")
-    engine.refuse_stages(launch, "sglang")
+    engine.refuse_splits(launch, "sglang")
     if launch.layout.cp > 1:
         raise NotExpressible("the plan shares out the cache by decode context parallelism as vLLM does it")
     together = replicas_together(launch) if together is None else together

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 from planner.export import engine
 from planner.export.file_text import Argument, Expand, Target
@@ -61,6 +62,9 @@ HEAP_NOTE = (
 )
 # beside which experts are computed by AITER, AMD's own kernels (vllm-project/vllm pull requests 28664 and 37529)
 AITER = ("VLLM_ROCM_USE_AITER", "1")
+# without which states of linear attention are not sent between pools: the server stops (vllm 0.33.0:
+# distributed/kv_transfer/kv_connector/v1/nixl/base_worker.py)
+SENT_STATES = ("VLLM_SSM_CONV_STATE_LAYOUT", "DS")
 
 
 def files(launch: Launch) -> list[ExportFile]:
@@ -96,7 +100,7 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
     """
     engine.refuse_old(launch, VLLM, "vllm")
     engine.refuse_cut_blocks(launch, "vllm")
-    engine.refuse_stages(launch, "vllm")
+    engine.refuse_splits(launch, "vllm")
     together = replicas_together(launch) if together is None else together
     if together > 1 and launch.model.arch is not None and launch.model.arch.is_moe:
         raise NotExpressible(
@@ -132,8 +136,16 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
         image=image,
         package=package,
         running_metric="vllm_num_requests_running",
-        environment=(AITER,) if sent == "MoRI" else (),
+        environment=tuple(_environment(launch, sent)),
     )
+
+
+def _environment(launch: ServingLaunch, sent: str) -> Iterator[tuple[str, str]]:
+    if sent == "MoRI":
+        yield AITER
+    arch = launch.model.arch
+    if launch.role in CACHE_ROLES and arch is not None and any(group.attention == "linear" for group in arch.layers):
+        yield SENT_STATES
 
 
 def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argument]:

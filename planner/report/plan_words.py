@@ -37,7 +37,7 @@ REASONS = {
     "pipeline": "a pipeline where tensor parallelism does",
     "blocks": "the engine does not load weights in blocks so (layout: ep, or weights: fp8, does)",
     "drafts": "the engine drafts no tokens so in a pipeline (another engine, or speculative left out, does without)",
-    "unmoved": "the engine moves no cache between such a pipeline and the other pool",
+    "unmoved": "the engine moves no cache between replicas that are split so and the other pool",
     "mix-network": "network unknown, so it joins no other offer in one job",
     "failures": "fails faster than it restarts",
     "host-memory": "too little host memory for what is offloaded",

@@ -135,13 +135,22 @@ def test_both_ends_move_the_cache_alike(launches: Read, stubs: Path) -> None:
     }
     answers = next(launch for launch in pools if launch.role == "decode")
     for module in (vllm, sglang):
-        with pytest.raises(NotExpressible, match=r"answers in a pipeline.*layout: {pp: 1}"):
+        with pytest.raises(NotExpressible, match=r"answers in a pipeline.*layout: {pp: 1"):
             module.files(replace(answers, layout=replace(answers.layout, pp=2)))
     prompts = next(launch for launch in pools if launch.role == "prefill")
     hybrid = replace(prompts.model, arch=load_model("qwen3-next-80b-a3b"), hf_id="", checkpoint="")
     with pytest.raises(NotExpressible, match="moves no states of linear attention out of a pipeline"):
         vllm.files(replace(prompts, model=hybrid, layout=replace(prompts.layout, pp=2)))
     assert sglang.files(replace(prompts, model=hybrid, layout=replace(prompts.layout, pp=2)))
+    sends = "export VLLM_SSM_CONV_STATE_LAYOUT=DS"  # else a server of a hybrid's pool stops as it starts
+    flat = replace(prompts.layout, pp=1)
+    assert sends in script_of(vllm.files(replace(prompts, model=hybrid, layout=flat)))
+    assert sends not in script_of(vllm.files(replace(prompts, layout=flat)))
+    assert sends not in script_of(vllm.files(replace(prompts, model=hybrid, role="whole", layout=flat)))
+    with pytest.raises(NotExpressible, match=r"where all tensor ranks do, of models with MLA.*cp: 1"):
+        vllm.files(replace(prompts, layout=replace(flat, tp=16, cp=2)))
+    latent = replace(prompts.model, arch=load_model("deepseek-v3"), hf_id="", checkpoint="")
+    assert vllm.files(replace(prompts, model=latent, layout=replace(flat, tp=8, cp=8)))
 
 
 def test_a_script_stops_until_its_blanks_are_filled(launches: Read, stubs: Path) -> None:
