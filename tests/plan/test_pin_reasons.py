@@ -67,6 +67,11 @@ def test_tensor_ranks_that_nobody_fixed_do_not_leave_a_machine() -> None:
             "the 6 ranks of a stage (dp·cp·tp) do not share out over ep 8",
             "{dp: 4, tp: 2, ep: 8}",
         ),
+        (
+            trained("tp2", model="llama-3.1-8b", framework="trl", lora={"rank": 16}),
+            "TRL has no layouts with tp above 1",
+            "{tp: 1}",
+        ),
         (served("cp2"), "copies of its heads, 16 of them at least", "or write layout: {tp: 16, cp: 2}"),
         (served("tp8 cp4"), "copies of its heads, and none would", "{tp: 8, cp: 1}"),
         (served("tp16 cp4"), "copies of its heads, 2 at most", "{tp: 16, cp: 1}"),
