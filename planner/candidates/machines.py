@@ -132,7 +132,8 @@ def refusal_note(
     if reason == "not-run" and fleet:
         return not_run(fleet, device, site.shape.devices)
     if reason == "no-kernels":
-        return f"{device.id}: the engine has no kernels for 8-bit floats on it"
+        form = "4-bit" if fleet and fleet.weights == "mxfp4" else "8-bit"
+        return f"{device.id}: the engine has no kernels for {form} floats on it"
     if reason == "framework" and job:
         return f"{device.id} runs {', '.join(device.frameworks) or 'no training framework'}, not {job.framework}"
     if reason == UNLAUNCHED:

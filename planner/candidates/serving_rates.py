@@ -56,7 +56,7 @@ from planner.estimate.serving_fleet import (
     load_within_targets,
 )
 from planner.estimate.serving_step import Replica, ServingWork
-from planner.estimate.serving_tiers import fleet_engine
+from planner.estimate.serving_tiers import fleet_engine, no_drafts, unmoved
 from planner.units import counted, format_bytes, format_duration
 
 Rows = NDArray[np.int64]
@@ -312,11 +312,12 @@ class _Evaluation:
         context = self.question.requests.resident_tokens[bucket]
         known = np.isfinite(as_float(everyone.replica.take(row).step_s(1.0, context)))
         self._note_unknown(int((fits & ~known).reshape(count, buckets).any(axis=1).sum()))
-        asked = np.flatnonzero(fits & known)
+        everything = np.flatnonzero(fits & known)
         split = self.question.fleet.disaggregated
         rates = np.zeros((1 if split == "false" else len(ROLES), len(row)))
         full, ask, targeted = np.zeros_like(rates), self.question.ask, bool(self.question.ask.targets_s)
         for role in range(len(rates)):
+            asked = everything[self._moved(role, np.unique(row[everything]))[row[everything]]]
             if not len(asked) or (role == WHOLE and split == "true"):
                 continue
             requests = self.question.requests.take(bucket[asked])
@@ -331,6 +332,21 @@ class _Evaluation:
         if split == "true" and not rates.any():
             self._note_unknown(count)
         return rates.reshape(len(rates), count, buckets), full.reshape(len(full), count, buckets)
+
+    def _moved(self, role: int, rows: Rows) -> NDArray[np.bool_]:
+        """Whether caches get to and from each place in a role; of those rows that do not it is noted why."""
+        engine, arch = fleet_engine(self.question.fleet), self.question.arch
+        sizes = np.stack(np.broadcast_arrays(self.layout.tp, self.layout.pp, self.layout.cp), axis=-1).astype(np.int64)
+        kinds, kind_of = np.unique(sizes, axis=0, return_inverse=True)
+        why = [unmoved(engine, ROLES[role], arch, tp=tp, pp=pp, cp=cp) for tp, pp, cp in kinds.tolist()]
+        moved = np.array([not one for one in why], dtype=bool)[kind_of.reshape(-1)]
+        lost = rows[~moved[rows]]
+        if len(lost):
+            self.ledger.layouts_seen += len(lost)  # a pool sees each layout once more
+            on = {name for group in np.unique(self.group_of[lost]) for name in names_on(self.groups[group])}
+            nearest = why[int(kind_of.reshape(-1)[lost[0]])]
+            self.ledger.drop("unmoved", "layouts", len(lost), nearest=nearest, on=sorted(on))
+        return moved
 
     def _replicas(self, role: int = WHOLE) -> Replicas:
         question, machine = self.question, self.machine
@@ -466,7 +482,7 @@ def _replicas_on(
     site = group[0]
     pin = question.fleet.layout
     fixed = pin.sizes if pin else {}
-    engine, cut = fleet_engine(question.fleet), dict[tuple[int, ...], str]()
+    engine, cut, staged = fleet_engine(question.fleet), dict[tuple[int, ...], str](), dict[tuple[int, ...], str]()
 
     def able(split: Mapping[str, int]) -> bool:
         reason, _ = no_split(
@@ -478,6 +494,10 @@ def _replicas_on(
             family=question.arch.family,
             kv_cache=question.fleet.kv_cache,
         )
+        if not reason:
+            reason = no_drafts(engine, question.fleet, question.arch.family, split["pp"])
+            if reason:
+                staged[tuple(split.values())] = reason
         if not reason and blocks:
             reason = cut_block(engine, question.arch, split)
             if reason:
@@ -492,8 +512,9 @@ def _replicas_on(
         stretched=stretches(fixed),
         able=able,
     )
-    ledger.layouts_seen += len(cut)
-    ledger.drop("blocks", "layouts", len(cut), nearest=next(iter(cut.values()), ""), on=names_on(group))
+    for why, lost in (("blocks", cut), ("drafts", staged)):
+        ledger.layouts_seen += len(lost)
+        ledger.drop(why, "layouts", len(lost), nearest=next(iter(lost.values()), ""), on=names_on(group))
     needless = np.zeros(len(nodes), dtype=bool)
     if not stretches(fixed):
         needless = needless_pipelines(question.arch, site, layout, able)

@@ -77,6 +77,9 @@ def training_layout_findings(
         yield _illegal(where, "a base under adapters cut by tensors, which no layout asks for")
     if job.framework == "deepspeed" and split["pp"] > 1 and not stated and (split["vpp"] > 1 or "pp" not in pinned):
         yield _illegal(where, "a pipeline that DeepSpeed's configuration does not make, and no layout asks for")
+    for size in ("cp", "ep") if job.framework == "deepspeed" and not stated else ():
+        if split[size] > 1 and size not in pinned:
+            yield _illegal(where, f"{size} {split[size]}, which DeepSpeed has by code alone, and no layout asks for")
     yield from _tensor_findings(where, arch, split["tp"], shape)
     yield from _pipeline_findings(where, arch, split)
     yield from _sequence_findings(where, arch, split, sequence_length_of(job, arch))
@@ -116,6 +119,11 @@ def serving_layout_findings(
     both = min(split["tp"], split["pp"]) > 1
     if engine in ONE_MACHINE_ENGINES and (rest > 1 or both or ranks > shape.devices):
         yield _illegal(where, f"{engine} splits by tensors or by stages alone, on one machine")
+    if fleet.speculative and split["pp"] > 1:
+        head = fleet.speculative.model is None and not fleet.drafts_itself
+        handed_on = arch.family in ("llama", "llama4_text", "mistral", "phi3", "qwen2", "qwen3")
+        if engine == "sglang" or (engine == "vllm" and head and not handed_on):
+            yield _illegal(where, f"{engine} drafts no tokens so for a model in {split['pp']} stages")
     stored = stored_format(fleet.model.preset, fleet.model.config) if fleet.model else ""
     blocks = fleet.weights == "fp8-block" or (fleet.weights, stored) == ("fp8", "fp8-block")
     yield from _block_findings(where, arch, split, engine if blocks else "")

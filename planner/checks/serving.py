@@ -25,7 +25,7 @@ from planner.estimate.kernels import lacks_kernels, not_run
 from planner.estimate.published import unpublished
 from planner.estimate.resolve_serving import bucket_demands, fleet_levels, level_demands, mixes_of
 from planner.estimate.serving_fleet import ROLES, WHOLE
-from planner.estimate.serving_tiers import blended
+from planner.estimate.serving_tiers import blended, fleet_engine
 from planner.scenario.schema import Scenario, ServingFleet
 
 if TYPE_CHECKING:
@@ -270,6 +270,7 @@ def _legal(fleet: ServingFleet, arch: Architecture, row: ServingAllocation, fact
         yield Finding("not-run", f"{fleet.name}: {refused}")
     if lacks_kernels(fleet, facts.device):
         yield Finding("no-kernels", f"{fleet.name}: its engine does not serve {fleet.weights} on {facts.device.id}")
+    yield from _moved(fleet, arch, row)
     devices = split["tp"] * split["pp"] * split["dp"]
     if devices != row["devices_per_replica"]:
         yield Finding("illegal-layout", f"{fleet.name}: tp·pp·dp = {devices}, not {row['devices_per_replica']}")
@@ -279,6 +280,17 @@ def _legal(fleet: ServingFleet, arch: Architecture, row: ServingAllocation, fact
         yield Finding("wrong-count", f"{fleet.name}: {row['replicas']} replicas do not fit {row['count']} shapes")
     if shapes_each > 1 and facts.inter_node_bytes_per_s is None:
         yield Finding("network-unknown", f"{fleet.name}: a replica on {row['offer']} may not span shapes")
+
+
+def _moved(fleet: ServingFleet, arch: Architecture, row: ServingAllocation) -> Iterator[Finding]:
+    """Caches reach no answers in stages, nor do states of linear attention leave them in vLLM; shares go whole."""
+    kinds, engine, split = {group.attention for group in arch.layers}, fleet_engine(fleet), row["layout"]
+    of_pools = {"decode": ("vllm", "sglang"), "prefill": ("vllm",) if "linear" in kinds else ()}
+    if split["pp"] > 1 and engine in of_pools.get(row["role"], ()):
+        yield Finding("illegal-layout", f"{fleet.name}: no cache is moved by a {row['role']} pool in stages")
+    whole = split["cp"] == 1 or (split["cp"] == split["tp"] and kinds == {"mla"})
+    if row["role"] in of_pools and engine == "vllm" and not whole:
+        yield Finding("illegal-layout", f"{fleet.name}: no cache is moved by a pool with cp {split['cp']}")
 
 
 def _memory(

@@ -1,4 +1,4 @@
-"""What serving engines do not run: devices of other vendors, formats of other engines, 8-bit floats on old devices.
+"""What serving engines do not run: devices of other vendors, formats of other engines, small floats on old devices.
 
 Other formats run on old devices one way or another (integers by unpacking), 16 and 32 bits everywhere.
 """
@@ -45,7 +45,9 @@ ONE_HOST_ENGINES = frozenset({"vllm", "sglang"})  # whose TPU servers were read 
 # vllm-project/vllm 0.33.0: vllm/model_executor/layers/quantization/fp8.py, and in
 # sgl-project/sglang 0.5.23: python/sglang/srt/layers/quantization/fp8.py
 FP8_CAPABILITY: Mapping[str, float] = MappingProxyType({"vllm": 7.5, "sglang": 8.0})
-# which serve them on 8-bit units alone: NVIDIA/TensorRT-LLM:docs/source/features/quantization.md, read on 2026-11-25
+# from which they serve the 4-bit floats of gpt-oss, read on 2026-12-01 in the same versions: quantization/mxfp4.py
+MXFP4_CAPABILITY: Mapping[str, float] = MappingProxyType({"vllm": 8.0, "sglang": 8.0})
+# which serve 8-bit floats on 8-bit units alone (NVIDIA/TensorRT-LLM:docs/source/features/quantization.md, 2026-11-25)
 FP8_UNITS_ALONE = frozenset({"trt-llm"})
 
 # on which engines keep a cache in nvfp4: vllm-project/vllm issues 49011 and 47684 (Blackwell of data centres alone, and
@@ -126,7 +128,11 @@ def _measured(fleet: ServingFleet) -> bool:
 
 def left_behind(engine: str, family: str) -> bool:
     """Whether the newest release of an engine of ENGINES runs on no device of a family of NVIDIA's any more."""
-    least = LEAST_CAPABILITY.get(engine, 0.0)
+    return is_older(family, LEAST_CAPABILITY.get(engine, 0.0))
+
+
+def is_older(family: str, least: float) -> bool:
+    """Whether devices of a family are ones of NVIDIA's of a compute capability below one."""
     return OLD_CAPABILITY.get(family, least) < least
 
 
@@ -193,10 +199,12 @@ def _serves(rules: EngineRules, weights: str) -> bool:
 
 def lacks_kernels(fleet: ServingFleet, device: Device) -> bool:
     """Whether a fleet's engine cannot serve its weights on a device; what was measured there can be served."""
-    if not fleet.weights.startswith("fp8") or _measured(fleet):
+    eight = fleet.weights.startswith("fp8")
+    if not (eight or fleet.weights == "mxfp4") or _measured(fleet):
         return False
     engine = fleet_engine(fleet)
+    if not eight:
+        return is_older(device.family, MXFP4_CAPABILITY.get(engine, 0.0))
     if engine in FP8_UNITS_ALONE or (engine in FP8_CAPABILITY and device.vendor == "amd"):
         return "fp8" not in device.peak_flop_per_s
-    least = FP8_CAPABILITY.get(engine, 0.0)
-    return OLD_CAPABILITY.get(device.family, least) < least
+    return is_older(device.family, FP8_CAPABILITY.get(engine, 0.0))

@@ -56,6 +56,68 @@ def fleet_engine(fleet: ServingFleet) -> str:
     return rules.name if rules else DEFAULT_ENGINE
 
 
+# Families of models whose stages of vLLM hand on what heads of EAGLE-3 read, which others refuse to start with
+# (vllm 0.33.0: supports_aux_hidden_states_over_pp of model_executor/models; read on 2026-12-01). SGLang drafts beside
+# a pipeline on prefill servers alone, by a layer of the model; its variable SGLANG_ENABLE_PP_SPEC is experimental
+# (sglang 0.5.23: srt/arg_groups/validation_hook.py)
+_HEADS_IN_STAGES = frozenset({"llama", "llama4_text", "mistral", "phi3", "qwen2", "qwen3"})
+
+
+def no_drafts(engine: str, fleet: ServingFleet, family: str, stages: int) -> str:
+    """Why an engine does not draft tokens of a fleet for a model in so many stages; "" where it does, or nobody knows.
+
+    Parameters
+    ----------
+    engine
+        Of ENGINES.
+    fleet
+        How it drafts tokens, if it does.
+    family
+        Of the model, by its name in `config.json`.
+    stages
+        Of the model's pipeline.
+    """
+    drafts = fleet.speculative
+    if drafts is None or stages == 1:
+        return ""
+    if engine == "sglang":
+        return "sglang drafts no tokens for a model in a pipeline"
+    by_head = drafts.model is None and not fleet.drafts_itself
+    if engine == "vllm" and by_head and family not in _HEADS_IN_STAGES:
+        return f"vllm drafts no tokens by a head for a model of {family} in a pipeline"
+    return ""
+
+
+def unmoved(engine: str, role: str, arch: Architecture, *, tp: int, pp: int, cp: int) -> str:
+    """Why no cache gets from or to replicas of a pool that are split so; "" where it does, or nobody knows.
+
+    As vllm 0.33.0 has it (config/vllm.py, distributed/kv_transfer/kv_connector/v1/nixl/base_worker.py), and
+    sglang 0.5.23 (srt/disaggregation/common/conn.py: answers in as many stages as prompts, which are not planned
+    together); read on 2026-12-01.
+
+    Parameters
+    ----------
+    engine
+        Of ENGINES.
+    role
+        prefill, decode or whole.
+    arch
+        The model, whose layers may keep states in place of a cache.
+    tp, pp, cp
+        Tensor ranks, stages, and tensor ranks that share out the tokens of a cache.
+    """
+    if role == "whole":
+        return ""
+    if pp > 1 and role == "decode" and engine in ("vllm", "sglang"):
+        return f"{engine} moves no cache to a pool that answers in a pipeline"
+    kinds = {group.attention for group in arch.layers}
+    if pp > 1 and engine == "vllm" and "linear" in kinds:
+        return "vllm moves no states of linear attention out of a pipeline"
+    if cp > 1 and engine == "vllm" and not (kinds == {"mla"} and cp == tp):
+        return "vllm moves a cache whose tokens ranks share out where all tensor ranks do, of models with MLA"
+    return ""
+
+
 def blended(fleet: ServingFleet, arch: Architecture) -> bool:
     """Whether targets are of all classes of requests together, and replicas are planned at a mix of them.
 

@@ -63,8 +63,9 @@ def named_can(job: TrainingJob, layout: Layout) -> Any:
 
     Of a program that is predicted by a row of its own name, no pipeline unless it has one in its configuration or the
     job fixes `pp`, and no chunks of layers between stages unless it has these: DeepSpeed's pipeline is a class of the
-    user's own model ("Pipeline Parallelism" of its documentation, read on 2026-11-28). Of Muon, and of
-    optimizers without master weights, the stages that the program has them in, unless the job asks for none of these.
+    user's own model ("Pipeline Parallelism" of its documentation, read on 2026-11-28), and its context and expert
+    parallelism are code, too: such sizes count where the job fixes them. Of Muon, and of optimizers without master
+    weights, the stages that the program has them in, unless the job asks for none of these.
 
     Parameters
     ----------
@@ -83,6 +84,8 @@ def named_can(job: TrainingJob, layout: Layout) -> Any:
     elif (software := SOFTWARE.get(name)) is not None:
         staged = bool(software.under_pipeline) or _fixes(job, "pp")
         mask = mask & ((np.asarray(layout.pp) == 1) | staged) & ((np.asarray(layout.vpp) == 1) | software.virtual)
+        mask = mask & ((np.asarray(layout.cp) == 1) | software.context | _fixes(job, "cp"))
+        mask = mask & ((np.asarray(layout.ep) == 1) | software.experts | _fixes(job, "ep"))
     if (own := SOFTWARE.get(PROGRAMS.get(name, name))) is not None and set(_kept(own, job)) & set(job.sharding):
         mask = mask & ((np.asarray(layout.devices) == 1) | _keeps(own, job, layout))
     return mask & cuts_base(job, layout) & _moves(job, layout)

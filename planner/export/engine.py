@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
+from types import MappingProxyType
 
 from planner.architecture.load import holds_layers_ahead, preset_card
 from planner.architecture.model import is_text_part
 from planner.estimate.engines import cut_block, engine_rules, in_blocks
-from planner.estimate.kernels import LEAST_CAPABILITY, OLD_CAPABILITY, left_behind
+from planner.estimate.kernels import (
+    FP8_CAPABILITY,
+    LEAST_CAPABILITY,
+    MXFP4_CAPABILITY,
+    OLD_CAPABILITY,
+    is_older,
+    left_behind,
+)
 from planner.estimate.resolve_serving import LONGEST_SPREADS
+from planner.estimate.serving_tiers import no_drafts, unmoved
 from planner.export.file_text import Target
 from planner.export.launch import NotExpressible, ServingLaunch
 from planner.scenario.workload_parts import Lengths
@@ -21,7 +30,12 @@ from planner.traffic.request_trace import LONGEST
 
 UNKNOWN_SPREAD = 4  # a request may be so many times as long as a mean that is given without a spread
 GATHERED_RANKS = 8  # on which gathering all tokens takes no more than sending each to its eight experts
-DEEPEP_NOTE = "tokens are sent to their experts by DeepEP, as planned: the image or your own build must hold it"
+# Libraries that send tokens to their experts, by the vendor of the devices
+# (vllm-project/vllm pull request 28664; docs.sglang.io, Expert Parallelism; read on 2026-12-01)
+EXCHANGES = MappingProxyType({"nvidia": "DeepEP", "amd": "MoRI"})
+# that a rank may send at once by DeepEP's kernels for answers, whose buffers hold so many for every expert
+# (sglang 0.5.23: srt/layers/moe/token_dispatcher/deepep.py, read on 2026-12-01)
+FEW_TOKENS = 1024
 BLOCK = 16  # tokens of a page of the cache: limits are whole pages
 _SCORE_P99 = NormalDist().inv_cdf(0.99)
 SIXTEEN_BITS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
@@ -30,8 +44,8 @@ SIXTEEN_BITS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 CODE_OF_ITS_OWN = frozenset({"kimi_k2"})
 
 
-def refuse_old_fp8(launch: ServingLaunch, target: Target, least: float) -> None:
-    """NotExpressible where a version refuses 8-bit weights on a device.
+def refuse_old(launch: ServingLaunch, target: Target, name: str) -> None:
+    """NotExpressible where a version refuses floats of few bits on a device.
 
     Parameters
     ----------
@@ -39,22 +53,23 @@ def refuse_old_fp8(launch: ServingLaunch, target: Target, least: float) -> None:
         The fleet's allocation.
     target
         The engine.
-    least
-        NVIDIA compute capability from which it serves them.
+    name
+        The engine, of `ENGINES`.
 
     Raises
     ------
     NotExpressible
-        The fleet's weights are 8-bit floats; the device is older than that, or one of AMD without fp8.
+        The fleet's weights are such floats; the device is older than what serves them, or one of AMD without fp8.
     """
-    machine = launch.machine
-    capability = OLD_CAPABILITY.get(machine.family)
-    older = capability is not None and capability < least
-    lacks = machine.vendor == "amd" and bool(machine.formats) and "fp8" not in machine.formats
-    if launch.fleet.weights.startswith("fp8") and (older or lacks):
-        has = f"compute capability {capability}, and that begins at {least}" if older else "no fp8"
+    machine, weights = launch.machine, launch.fleet.weights
+    form = "fp8" if weights.startswith("fp8") else weights
+    least = {"fp8": FP8_CAPABILITY, "mxfp4": MXFP4_CAPABILITY}.get(form, {}).get(name, 0.0)
+    older = is_older(machine.family, least)
+    lacks = form == "fp8" and machine.vendor == "amd" and bool(machine.formats) and "fp8" not in machine.formats
+    if older or lacks:
+        has = f"compute capability {OLD_CAPABILITY[machine.family]}, and that begins at {least}" if older else "no fp8"
         raise NotExpressible(
-            f"{target.name} {target.version} does not serve fp8 weights on {machine.device}: it has {has}",
+            f"{target.name} {target.version} does not serve {form} weights on {machine.device}: it has {has}",
             f"plan again without it (hardware: deny: [{machine.device}]) or with weights: fp16",
         )
 
@@ -82,6 +97,23 @@ def refuse_cut_blocks(launch: ServingLaunch, name: str) -> None:
     if reason:
         way = "fp8-block, the format of that checkpoint" if weights == "fp8" else "fp8, whose scales are no blocks"
         raise NotExpressible(reason, f"plan again with weights: {way}, or with layout: {{ep: …}}")
+
+
+def refuse_splits(launch: ServingLaunch, name: str) -> None:
+    """NotExpressible where an engine does not run a split beside what drafts tokens, or in such a pool.
+
+    Raises
+    ------
+    NotExpressible
+        The replicas are split so that the engine drafts no tokens, or moves no cache.
+    """
+    arch, layout = launch.model.arch, launch.layout
+    reason = no_drafts(name, launch.fleet, arch.family if arch else "", layout.pp)
+    if reason:
+        raise NotExpressible(reason, "plan again with layout: {pp: 1}, or without speculative")
+    lost = unmoved(name, launch.role, arch, tp=layout.tp, pp=layout.pp, cp=layout.cp) if arch else ""
+    if lost:
+        raise NotExpressible(lost, "plan again with layout: {pp: 1, cp: 1}")
 
 
 def dtype(launch: ServingLaunch) -> str:
@@ -246,11 +278,18 @@ def engine_notes(launch: ServingLaunch, engine: str) -> list[str]:
     return notes
 
 
-def sends_to_experts(launch: ServingLaunch) -> bool:
-    """Whether tokens are sent to whole experts on many ranks, as planned: engines gather all tokens unless told."""
+def exchange(launch: ServingLaunch) -> str:
+    """What sends tokens to whole experts on many ranks, as planned; "" where engines gather all tokens on all ranks."""
     layout, arch = launch.layout, launch.model.arch
     each = max((group.experts_per_token for group in arch.layers), default=0) if arch else 0
-    return layout.dp > 1 and layout.ep > max(GATHERED_RANKS, each) and launch.machine.vendor == "nvidia"
+    many = layout.dp > 1 and layout.ep > max(GATHERED_RANKS, each)
+    return EXCHANGES.get(launch.machine.vendor, "") if many else ""
+
+
+def answered_tokens(launch: ServingLaunch) -> int | None:
+    """Tokens of a step of one attention rank in which it works on answers alone; None where the plan knows no batch."""
+    batch, drafts = sequences(launch), launch.fleet.speculative
+    return None if batch is None else -(-batch // launch.layout.dp) * (1 + (drafts.length if drafts else 0))
 
 
 def runs_own_code(launch: ServingLaunch) -> bool:

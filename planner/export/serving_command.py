@@ -58,6 +58,7 @@ class Server:
     image: str  # container, without the registry; "" where its tag is not known
     package: str  # what pip installs; "" where the index has it for other devices alone
     running_metric: str  # sequences at once, as an adapter of its metrics names them
+    environment: tuple[tuple[str, str], ...] = ()  # variables that it needs as planned
 
     @property
     def made_for(self) -> str:
@@ -67,7 +68,10 @@ class Server:
 
     def lines(self, meeting: Meeting | None = None) -> list[str]:
         """Lines of a POSIX shell that become the server; `meeting` where a replica spans nodes."""
-        asked = [demand(blank) for blank in self.blanks]
+        asked = [
+            *(demand(blank) for blank in self.blanks),
+            *(f"export {name}={held}" for name, held in self.environment),
+        ]
         command = "exec " + command_line(self.words, self.arguments)
         if meeting is None or not self.follower:
             return [*asked, command]
@@ -112,8 +116,10 @@ def told(
     elif launch.fleet.speculative and not engine.draft_repository(launch):
         own = launch.fleet.speculative.model is None
         blanks.append(Blank(name="DRAFT_MODEL", meaning=DRAFT_HEAD if own else "the draft model"))
-    if engine.sends_to_experts(launch):
-        notes.append(engine.DEEPEP_NOTE)
+    if sent := engine.exchange(launch):
+        notes.append(
+            f"tokens are sent to their experts by {sent}, as planned: the image or your own build must hold it"
+        )
     if launch.role != "whole":
         notes.append(between_pools)
     return model, tuple(blanks), tuple(notes)
@@ -328,7 +334,8 @@ def servers_apart(launch: ServingLaunch, server: Server) -> str:
     head = header_lines(launch, server.target, server.blanks, [*how_often(launch), *server.notes, ports])
     own = [("--port", Expand('"$2"')) if name == "--port" else (name, value) for name, value in server.arguments]
     serve = f'export {visible(launch)}="$1"\nexec {command_line(server.words, own)}'
-    body = ["set -eu", *map(demand, server.blanks), *each_replica(launch, serve, str)]
+    needed = [f"export {name}={held}" for name, held in server.environment]
+    body = ["set -eu", *map(demand, server.blanks), *needed, *each_replica(launch, serve, str)]
     return "#!/usr/bin/env bash\n" + commented(head) + "\n".join(body) + "\n"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from planner.estimate.kernels import FP8_CAPABILITY
 from planner.export import engine
 from planner.export.file_text import Argument, Expand, Target
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
@@ -26,6 +25,13 @@ ROCM_NOTE = (
     f"on AMD devices SGLang is its build for ROCm: an image of lmsysorg/sglang-rocm, whose tags name the release "
     f"({SGLANG.version}), ROCm and the device; pip install sglang is that for CUDA"
 )
+# Tokens that a rank may send at once, without which SGLang does not start (of MoRI: a chunk of a prompt, 4,096 by
+# default) or stops at a larger batch (of DeepEP: answers, 128): sglang 0.5.23, srt/environ.py and
+# srt/arg_groups/moe_hook.py, read on 2026-12-01
+SENT_TOKENS = {
+    "DeepEP": "SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK",
+    "MoRI": "SGLANG_MORI_NUM_MAX_DISPATCH_TOKENS_PER_RANK",
+}
 ONLINE = {"fp8": "fp8"}  # quantised from a 16-bit checkpoint while it loads
 CACHES = {"bf16": "bfloat16", "fp16": "auto", "fp8": "fp8_e4m3", "nvfp4": "nvfp4"}
 PAIR_NOTE = "the cache moves between pools by NIXL; put SGLang's router in front, with --pd-disaggregation"
@@ -64,8 +70,9 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
     """
     if launch.machine.device_kind == "tpu":
         raise NotExpressible("SGLang's own package does not run on TPUs")
-    engine.refuse_old_fp8(launch, SGLANG, FP8_CAPABILITY["sglang"])
+    engine.refuse_old(launch, SGLANG, "sglang")
     engine.refuse_cut_blocks(launch, "sglang")
+    engine.refuse_splits(launch, "sglang")
     if launch.layout.cp > 1:
         raise NotExpressible("the plan shares out the cache by decode context parallelism as vLLM does it")
     together = replicas_together(launch) if together is None else together
@@ -87,6 +94,7 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
         image="" if amd else f"lmsysorg/sglang:v{SGLANG.version}",
         package="" if amd else f"sglang=={SGLANG.version}",
         running_metric="sglang_num_running_reqs",
+        environment=_sent_tokens(launch),
     )
 
 
@@ -101,12 +109,27 @@ def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argum
         found.append(("--dp-size", together))
     if layout.ep > 1:
         found.append(("--ep-size", layout.ep))
-    if engine.sends_to_experts(launch):  # by default all tokens are gathered on all ranks
-        found.append(("--moe-a2a-backend", "deepep"))
+    if sent := engine.exchange(launch):  # by default all tokens are gathered on all ranks
+        found.append(("--moe-a2a-backend", sent.lower()))
+        if sent == "DeepEP" and not _few(launch):  # more than its kernels for answers take
+            found.append(("--deepep-mode", "normal"))
     if nodes > 1:
         address = Expand(f"{meeting.head}:{GROUP_PORT}")
         found += [("--nnodes", nodes), ("--node-rank", meeting.rank), ("--dist-init-addr", address)]
     return found
+
+
+def _few(launch: ServingLaunch) -> bool:
+    return (engine.answered_tokens(launch) or engine.FEW_TOKENS + 1) <= engine.FEW_TOKENS
+
+
+def _sent_tokens(launch: ServingLaunch) -> tuple[tuple[str, str], ...]:
+    """Variables that say how many tokens a rank sends at once."""
+    sent, answers = engine.exchange(launch), engine.answered_tokens(launch)
+    if not sent or answers is None or (sent == "DeepEP" and not _few(launch)):
+        return ()
+    chunk = -(-(engine.step_tokens(launch, "sglang") or 0) // launch.layout.dp) if sent == "MoRI" else 0
+    return ((SENT_TOKENS[sent], f"{max(answers, chunk)}"),)
 
 
 def _limits(launch: ServingLaunch) -> list[Argument]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
-from planner.estimate.kernels import FP8_CAPABILITY
 from planner.export import engine
 from planner.export.file_text import Argument, Expand, Target
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
@@ -44,9 +44,27 @@ CACHE_MOVER_NOTE = (
 )
 
 
-# Of tokens and whole experts, with answers and with prompts alone; left out, all tokens are gathered on all ranks
-# (vllm-project/vllm: docs/serving/expert_parallel_deployment.md, read on 2026-12-01)
-EXCHANGES = ("deepep_low_latency", "deepep_high_throughput")
+# Of tokens and whole experts: of prompts alone, of answers alone, of both; left out, all tokens are gathered on all
+# ranks. Buffers of the kernels for answers hold a whole step for every expert, 120 GB of 8,192 tokens of DeepSeek-V3,
+# and those for prompts turn CUDA graphs off (vllm 0.33.0: config/compilation.py, config/parallel.py and
+# distributed/device_communicators/all2all.py, read on 2026-12-01)
+EXCHANGES = {
+    "DeepEP": {"prefill": "deepep_high_throughput", "decode": "deepep_low_latency", "whole": "deepep_v2"},
+    "MoRI": {"prefill": "mori_high_throughput", "decode": "mori_low_latency", "whole": "mori_high_throughput"},
+}
+V2_NOTE = (
+    "DeepEP's second version wants NCCL 2.30.4 or newer and network cards that the devices drive themselves (GIN): "
+    "tools/ep_kernels of vLLM says how it is built"
+)
+HEAP_NOTE = (
+    "MoRI keeps what ranks send in a heap of 2 GB: set MORI_SHMEM_HEAP_SIZE, as 12G, to more than a step of all ranks "
+    "takes"
+)
+# beside which experts are computed by AITER, AMD's own kernels (vllm-project/vllm pull requests 28664 and 37529)
+AITER = ("VLLM_ROCM_USE_AITER", "1")
+# without which states of linear attention are not sent between pools: the server stops (vllm 0.33.0:
+# distributed/kv_transfer/kv_connector/v1/nixl/base_worker.py)
+SENT_STATES = ("VLLM_SSM_CONV_STATE_LAYOUT", "DS")
 
 
 def files(launch: Launch) -> list[ExportFile]:
@@ -80,16 +98,15 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
     NotExpressible
         vLLM has no words for it.
     """
-    engine.refuse_old_fp8(launch, VLLM, FP8_CAPABILITY["vllm"])
+    engine.refuse_old(launch, VLLM, "vllm")
     engine.refuse_cut_blocks(launch, "vllm")
+    engine.refuse_splits(launch, "vllm")
     together = replicas_together(launch) if together is None else together
     if together > 1 and launch.model.arch is not None and launch.model.arch.is_moe:
         raise NotExpressible(
             "vLLM spreads the experts over replicas that share a port, and the plan puts "
             f"{together} whole replicas on each node",
         )
-    if launch.role == "decode" and launch.layout.pp > 1:
-        raise NotExpressible("vLLM moves no cache to a pool that answers in a pipeline", "write layout: {pp: 1}")
     model, blanks, notes = told(launch, VLLM, tuple(ONLINE), CACHE_MOVER_NOTE)
     tpu, amd = launch.machine.device_kind == "tpu", launch.machine.vendor == "amd"
     image, package, own = f"vllm/vllm-openai:v{VLLM.version}", f"vllm=={VLLM.version}", []
@@ -99,6 +116,11 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
         image, package, own = ROCM_IMAGE, "", [ROCM_NOTE]
     if launch.machine.vendor == "intel":
         package, own = "", [XPU_NOTE]
+    sent = engine.exchange(launch)
+    if sent == "MoRI":
+        own.append(HEAP_NOTE)
+    elif sent and _exchange(launch, sent) == EXCHANGES[sent]["whole"]:
+        own.append(V2_NOTE)
     return Server(
         target=VLLM,
         words=("vllm", "serve", model),
@@ -114,7 +136,16 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
         image=image,
         package=package,
         running_metric="vllm_num_requests_running",
+        environment=tuple(_environment(launch, sent)),
     )
+
+
+def _environment(launch: ServingLaunch, sent: str) -> Iterator[tuple[str, str]]:
+    if sent == "MoRI":
+        yield AITER
+    arch = launch.model.arch
+    if launch.role in CACHE_ROLES and arch is not None and any(group.attention == "linear" for group in arch.layers):
+        yield SENT_STATES
 
 
 def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argument]:
@@ -127,8 +158,8 @@ def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argum
         found.append(("--data-parallel-size", layout.dp * together))
     if layout.ep > 1:
         found.append(("--enable-expert-parallel", None))
-    if engine.sends_to_experts(launch):
-        found.append(("--all2all-backend", EXCHANGES[launch.role == "prefill"]))
+    if sent := engine.exchange(launch):
+        found.append(("--all2all-backend", _exchange(launch, sent)))
     if layout.cp > 1:
         found.append(("--decode-context-parallel-size", layout.cp))
     if nodes > 1:
@@ -139,10 +170,24 @@ def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argum
     return found
 
 
+def _exchange(launch: ServingLaunch, sent: str) -> str:
+    """The kernels by which tokens reach their experts: those for answers where a step holds few enough."""
+    few = (engine.answered_tokens(launch) or engine.FEW_TOKENS + 1) <= engine.FEW_TOKENS
+    return EXCHANGES[sent][launch.role if few or launch.role != "decode" else "whole"]
+
+
+def _step_tokens(launch: ServingLaunch) -> int | None:
+    """As planned, but where buffers are made for a whole step, and it has answers alone."""
+    sent = engine.exchange(launch)
+    if sent and _exchange(launch, sent) == EXCHANGES[sent]["decode"]:
+        return engine.answered_tokens(launch)
+    return engine.step_tokens(launch, "vllm")
+
+
 def _limits(launch: ServingLaunch) -> list[Argument]:
     sequences, tokens, share = (
         engine.sequences(launch),
-        engine.step_tokens(launch, "vllm"),
+        _step_tokens(launch),
         engine.memory_share(launch, "vllm"),
     )
     found: list[Argument] = [("--max-model-len", engine.context_tokens(launch))]

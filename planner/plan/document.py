@@ -15,7 +15,7 @@ from planner.candidates.search import Candidates
 from planner.candidates.serving import ServingQuestion
 from planner.candidates.training_question import TrainingQuestion
 from planner.optimize.solve import Solution
-from planner.plan.named import idle_warnings, named_of, network_warnings, rack_warnings
+from planner.plan.named import host_warnings, idle_warnings, named_of, network_warnings, rack_warnings
 from planner.plan.notes.assumptions import assumptions_of, facts_of, notes_of, warnings_of
 from planner.plan.parts import most_devices, rows_of, spent_on
 from planner.plan.plainest import plain_document, ties_of
@@ -99,6 +99,7 @@ def build_document(
         *warnings_of(candidates, workloads, bought),
         *idle_warnings(candidates, workloads),
         *rack_warnings(candidates, workloads),
+        *host_warnings(candidates, workloads),
         *network_warnings(candidates),
         *budget_warnings(scenario.limits.budget_microusd, summary),
         *([IN_HASTE] if most < MOST_ALTERNATIVES else []),

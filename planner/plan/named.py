@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import ceil, prod
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from planner.candidates.calendar import RESERVED
 from planner.candidates.ledger import Drop
@@ -14,7 +14,7 @@ from planner.candidates.sellers import is_seller
 from planner.candidates.serving import ServingTable
 from planner.carriers import dataclass
 from planner.catalog.load import device_matches, find_shape, match_devices
-from planner.catalog.model import Offer
+from planner.catalog.model import Offer, Shape
 from planner.catalog.names import provider_matches
 from planner.estimate.market import OWN_CONTRACT
 from planner.estimate.ownership import hourly_of
@@ -52,6 +52,7 @@ UNTOLD = {  # of ways of which nothing nearer is known
     "slower": "on as many devices another layout is faster",
     "too-slow": "too slow to plan with",
 }
+PARTS = "are parts of hosts, whose network cards they share with others"
 TOGETHER = "over several of them more may fit, once their network is known: hardware.assume_inter_node: 400 Gbit/s, say"
 MENDED = "the rate of one machine, one way, mends that: hardware.assume_inter_node: 400 Gbit/s, say"
 ASKED = "ask for that (a placement policy, a block)"  # of nodes of one rack
@@ -488,15 +489,42 @@ def rack_warnings(candidates: Candidates, workloads: Sequence[Workload]) -> Iter
     for workload in workloads:
         told: set[str] = set()
         for row in workload["allocations"]:
-            shape, layout = candidates.catalog.shapes.get(row["shape"]), cast("Mapping[str, Any]", row["layout"])
+            shape = candidates.catalog.shapes.get(row["shape"])
             if shape is None or shape.domain_shapes == 1:
                 continue
-            rack, job = shape.domain_shapes, workload["kind"] == "training"
-            nodes = ceil(prod(layout[name] for name in ("dp", "tp", "pp", *(["cp"] if job else []))) / shape.devices)
+            rack, nodes = shape.domain_shapes, _nodes_of_one(workload, row, shape)
             if nodes > 1:
-                what = f"the {nodes} nodes of {'the job' if job else 'each replica'}"
+                what = f"the {nodes} nodes of {_one_of(workload)}"
                 where = f"one rack of {rack}" if nodes <= rack else f"as few racks of {rack} as hold them"
                 told.add(f"{workload['name']}: {what} must stand in {where}, whose links join their devices: {ASKED}")
+        yield from sorted(told)
+
+
+def _nodes_of_one(workload: Workload, row: Allocation, shape: Shape) -> int:
+    """Nodes over which one job or one replica is spread."""
+    layout, sizes = cast("Mapping[str, int]", row["layout"]), ["dp", "tp", "pp"]
+    of_job = ["cp"] if workload["kind"] == "training" else []
+    return ceil(prod(layout[name] for name in (*sizes, *of_job)) / shape.devices)
+
+
+def _one_of(workload: Workload) -> str:
+    return "the job" if workload["kind"] == "training" else "each replica"
+
+
+def host_warnings(candidates: Candidates, workloads: Sequence[Workload]) -> Iterator[str]:
+    """Jobs and replicas over rented parts of hosts, on a network that nobody but the scenario says is between them."""
+    stated = candidates.scenario.hardware.assume_inter_node_bytes_per_s
+    if stated is None:
+        return
+    for workload in workloads:
+        sites = candidates.tables[workload["name"]].sites
+        parts = {site.shape.id: site.shape for site in sites if site.part_of_host and site.on_stated_network}
+        told = {
+            f"{workload['name']}: the {nodes} × {row['shape']} of {_one_of(workload)} {PARTS}: nobody was seen to sell "
+            f"{8e-9 * stated:g} Gbit/s between them, which hardware.assume_inter_node says"
+            for row in workload["allocations"]
+            if row["shape"] in parts and (nodes := _nodes_of_one(workload, row, parts[row["shape"]])) > 1
+        }
         yield from sorted(told)
 
 

@@ -20,7 +20,9 @@ from planner.candidates.serving_layouts import LARGEST_SPAN, cache_splits
 from planner.candidates.training_question import TrainingQuestion
 from planner.errors import InputError
 from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES, no_split
-from planner.estimate.serving_tiers import fleet_engine
+from planner.estimate.frameworks import COUNTS_AS
+from planner.estimate.serving_tiers import fleet_engine, no_drafts
+from planner.estimate.software import SOFTWARE
 
 Sizes = Mapping[str, Sequence[int]]
 SIZES = ("tp", "pp", "dp", "ep", "cp")  # of a replica
@@ -45,6 +47,7 @@ def why_nothing_fits(listed: Candidates, name: str) -> tuple[str, str]:
 
 def _of_job(question: TrainingQuestion, sizes: Sizes, sites: Sequence[Site]) -> Iterator[tuple[str, str]]:
     able = [site for site in sites if "training" in site.device.uses] or sites
+    yield from _of_software(question, sizes)
     least, widest = min(sizes.get("tp", (LEAST,))), max(site.domain for site in able)
     if least > widest:
         stages, whole = least // widest, least % widest == 0 and "pp" not in sizes
@@ -65,6 +68,18 @@ def _of_job(question: TrainingQuestion, sizes: Sizes, sites: Sequence[Site]) -> 
     )
     if devices > most:
         yield f"it takes {devices} devices at least, and {most} may be had for one job", ""
+
+
+def _of_software(question: TrainingQuestion, sizes: Sizes) -> Iterator[tuple[str, str]]:
+    """Sizes that a program does not have whose layouts are all that is planned of it: TRL's tensors, say."""
+    software = SOFTWARE.get(question.job.framework or "")
+    if software is None or software.name not in COUNTS_AS:
+        return
+    has = {"tp": software.beside_tensors, "pp": software.under_pipeline, "vpp": software.virtual,
+           "cp": software.context, "ep": software.experts}  # fmt: skip
+    for size, able in has.items():
+        if not able and min(sizes.get(size, (LEAST,))) > 1:
+            yield f"{software.program} has no layouts with {size} above 1", ""
 
 
 def _of_batch(question: TrainingQuestion, sizes: Sizes) -> Iterator[tuple[str, str]]:
@@ -108,6 +123,9 @@ def _of_fleet(question: ServingQuestion, sizes: Sizes, sites: Sequence[Site]) ->
     ]
     if all(refused):
         yield refused[0], ""
+    drafted = no_drafts(engine, question.fleet, arch.family, min(sizes.get("pp", (LEAST,))))
+    if drafted:
+        yield drafted, ""
     if (shared := min(sizes.get("cp", (LEAST,)))) > 1:
         yield from _of_cache(question, sizes, shared, engine)
     if "ep" in sizes and {"tp", "dp"} <= sizes.keys():

@@ -442,7 +442,7 @@ _UNWEIGHED = re.compile(r"where (power|carbon|power or carbon) counts, ")  # off
 _GRAVE = (
     *("no engine takes them", "no program that plan export writes for runs it", "that one may expect: "),
     *("nobody promises that", "holds for the predicted cost; at", "latency targets are not checked"),
-    *("no spare is counted for them", "are idle for"),
+    *("no spare is counted for them", "are idle for", "whose network cards they share"),
 )
 
 

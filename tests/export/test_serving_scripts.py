@@ -134,8 +134,23 @@ def test_both_ends_move_the_cache_alike(launches: Read, stubs: Path) -> None:
         any(one.layout.pp > 1 for one in pools if one.role == "prefill")
     }
     answers = next(launch for launch in pools if launch.role == "decode")
-    with pytest.raises(NotExpressible, match="answers in a pipeline"):
-        vllm.files(replace(answers, layout=replace(answers.layout, pp=2)))
+    for module in (vllm, sglang):
+        with pytest.raises(NotExpressible, match=r"answers in a pipeline.*layout: {pp: 1"):
+            module.files(replace(answers, layout=replace(answers.layout, pp=2)))
+    prompts = next(launch for launch in pools if launch.role == "prefill")
+    hybrid = replace(prompts.model, arch=load_model("qwen3-next-80b-a3b"), hf_id="", checkpoint="")
+    with pytest.raises(NotExpressible, match="moves no states of linear attention out of a pipeline"):
+        vllm.files(replace(prompts, model=hybrid, layout=replace(prompts.layout, pp=2)))
+    assert sglang.files(replace(prompts, model=hybrid, layout=replace(prompts.layout, pp=2)))
+    sends = "export VLLM_SSM_CONV_STATE_LAYOUT=DS"  # else a server of a hybrid's pool stops as it starts
+    flat = replace(prompts.layout, pp=1)
+    assert sends in script_of(vllm.files(replace(prompts, model=hybrid, layout=flat)))
+    assert sends not in script_of(vllm.files(replace(prompts, layout=flat)))
+    assert sends not in script_of(vllm.files(replace(prompts, model=hybrid, role="whole", layout=flat)))
+    with pytest.raises(NotExpressible, match=r"where all tensor ranks do, of models with MLA.*cp: 1"):
+        vllm.files(replace(prompts, layout=replace(flat, tp=16, cp=2)))
+    latent = replace(prompts.model, arch=load_model("deepseek-v3"), hf_id="", checkpoint="")
+    assert vllm.files(replace(prompts, model=latent, layout=replace(flat, tp=8, cp=8)))
 
 
 def test_a_script_stops_until_its_blanks_are_filled(launches: Read, stubs: Path) -> None:
@@ -188,11 +203,48 @@ def test_whole_experts_on_many_ranks_are_sent_their_tokens(launches: Read, stubs
     split = replace(launch.layout, tp=1, pp=1, dp=32, ep=32, cp=1)
     wide = replace(launch, model=model, layout=split, devices_per_replica=32, batch=3200.0)
     narrow = replace(wide, layout=replace(split, dp=8, ep=8), devices_per_replica=8)
-    for asked, told in ((wide, ("deepep_low_latency", "deepep")), (narrow, (None, None))):
+    for asked, told in ((wide, ("deepep_v2", "deepep")), (narrow, (None, None))):
         texts = [script_of(module.files(asked)) for module in ENGINES.values()]
         (_, options), (_, other) = (parsed(engine, [text], stubs)[0] for engine, text in zip(ENGINES, texts))
         assert (options.all2all_backend, other.moe_a2a_backend) == told
         assert all(("DeepEP" in text) == bool(told[0]) for text in texts)
+    rocm = replace(wide.machine, vendor="amd", device="mi300x", family="cdna3")  # whose DeepEP is MoRI
+    asked = replace(wide, machine=rocm, layout=replace(split, dp=16, ep=16), devices_per_replica=16)
+    texts = [script_of(module.files(asked)) for module in ENGINES.values()]
+    (_, options), (_, other) = (parsed(engine, [text], stubs)[0] for engine, text in zip(ENGINES, texts))
+    assert (options.all2all_backend, other.moe_a2a_backend) == ("mori_high_throughput", "mori")
+    assert all("by MoRI, as planned" in text and "DeepEP" not in text for text in texts)
+    assert "\nexport VLLM_ROCM_USE_AITER=1\n" in texts[0]
+    assert "MORI_SHMEM_HEAP_SIZE" in texts[0]
+    assert "export VLLM_ROCM_USE_AITER=1" in kubernetes.files(asked)[0].text
+    chunk = other.chunked_prefill_size // 16  # SGLang divides it, and stops where a rank may not send as many
+    assert f"\nexport SGLANG_MORI_NUM_MAX_DISPATCH_TOKENS_PER_RANK={chunk}\n" in texts[1]
+
+
+@pytest.mark.parametrize(
+    ("role", "batch", "backend", "step"),
+    [
+        ("decode", 3200.0, "deepep_low_latency", 100),
+        ("decode", 64_000.0, "deepep_v2", 8192),  # more of each rank than the kernels for answers take
+        ("prefill", 3200.0, "deepep_high_throughput", 8192),
+    ],
+)
+def test_buffers_of_what_is_sent_are_no_larger_than_what_is(
+    role: str, batch: float, backend: str, step: int, launches: Read, stubs: Path
+) -> None:
+    """For 8,192 tokens of 256 experts the kernels for answers take 120 GB of a device: no server started."""
+    (launch,) = fleets(launches("trace"))
+    model = replace(launch.model, arch=load_model("deepseek-v3"), hf_id="deepseek-ai/DeepSeek-V3", checkpoint="")
+    split = replace(launch.layout, tp=1, pp=1, dp=32, ep=32, cp=1)
+    asked = replace(launch, model=model, layout=split, devices_per_replica=32, batch=batch, role=role)
+    text = script_of(vllm.files(asked))
+    ((_, options),) = parsed("vllm", [text], stubs)
+    assert (options.all2all_backend, options.max_num_batched_tokens) == (backend, step)
+    assert ("NCCL 2.30.4" in text) == (backend == "deepep_v2")
+    other = script_of(sglang.files(asked))
+    few = batch == 3200.0
+    assert ("\nexport SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK=100\n" in other) == few
+    assert ("--deepep-mode normal" in other) != few
 
 
 @pytest.mark.parametrize(("engine", "program"), [("vllm", "vllm"), ("sglang", "python3")])
@@ -242,6 +294,7 @@ def test_the_text_part_of_a_model_that_sees_is_served_without_pictures(
 def test_speculation_prefixes_and_shared_caches(launches: Read, stubs: Path) -> None:
     (launch,) = fleets(launches("llama"))
     wish = launch.fleet.speculative or type(launch.fleet).model_fields["speculative"].annotation.__args__[0]
+    launch = replace(launch, layout=replace(launch.layout, pp=1))
     asked = changed(launch, speculative=wish.model_validate({"length": 3, "acceptance": 0.7}), prefix_cached=0.5)
     (_, options), (_, other) = (
         parsed(engine, [script_of(module.files(asked))], stubs)[0] for engine, module in ENGINES.items()
@@ -264,6 +317,13 @@ def test_speculation_prefixes_and_shared_caches(launches: Read, stubs: Path) -> 
     assert (other.speculative_algorithm, other.speculative_draft_model_path) == ("EAGLE", None)
     assert (other.speculative_num_steps, other.speculative_num_draft_tokens) == (3, 4)
     assert all("DRAFT_MODEL" not in text and "a layer of its own" in text for text in texts)
+    staged = replace(asked, layout=replace(asked.layout, pp=2))
+    assert vllm.files(staged)
+    assert vllm.files(changed(staged, speculative=named))
+    other = replace(staged, model=replace(staged.model, arch=load_model("gemma-3-27b")))  # whose stages hand nothing on
+    for module, fleet in ((sglang, staged), (vllm, other)):
+        with pytest.raises(NotExpressible, match=r"drafts no tokens .*in a pipeline.*layout: {pp: 1}"):
+            module.files(fleet)
     shared = replace(launch, layout=replace(launch.layout, tp=16, pp=1, cp=2), devices_per_replica=16)
     ((_, options),) = parsed("vllm", [script_of(vllm.files(shared))], stubs)
     assert options.decode_context_parallel_size == 2
@@ -308,6 +368,9 @@ def test_what_an_engine_cannot_do_is_refused_with_a_way_out(launches: Read) -> N
     old = replace(chat[0], machine=replace(chat[0].machine, family="volta", device="v100-sxm2-16gb"))
     with pytest.raises(NotExpressible, match=r"capability 7.0, and that begins at 7.5; .*deny: \[v100-sxm2-16gb\]"):
         vllm.files(old)  # a fleet whose speed was measured with something else may stand there
+    turing = replace(chat[0], machine=replace(chat[0].machine, family="turing", device="t4"))
+    with pytest.raises(NotExpressible, match=r"mxfp4 weights on t4: .*capability 7.5, and that begins at 8.0"):
+        vllm.files(changed(turing, weights="mxfp4"))
     (tpu, _) = fleets(launches("tpu"))
     with pytest.raises(NotExpressible, match="TPU"):
         sglang.files(tpu)

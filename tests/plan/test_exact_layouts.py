@@ -108,6 +108,16 @@ def test_deepspeed_shards_no_gradients_under_a_pipeline(sharding: str, found: in
     assert training(framework="deepspeed", sharding=sharding, pp=1) == []
 
 
+def test_deepspeed_splits_sequences_and_experts_by_code_alone() -> None:
+    long: dict[str, Any] = {"sequence_length": 16384, "global_batch": "64 sequences"}
+    split = {"model": "qwen3-30b-a3b", "framework": "deepspeed", "dp": 2, "cp": 2, "ep": 2}
+    told = [f"{size} 2, which DeepSpeed has by code alone, and no layout asks for" for size in ("cp", "ep")]
+    assert training(long, **split) == told
+    assert training({**long, "layout": {"cp": 2}}, **split) == told[1:]
+    assert training({**long, "layout": {"cp": 2, "ep": 2}}, **split) == []
+    assert training(long, **{**split, "framework": "megatron"}) == []
+
+
 @pytest.mark.parametrize(("tp", "found"), [(4, 0), (8, 0), (16, 1)])
 def test_tensor_parallelism_stays_in_the_fast_domain(tp: int, found: int) -> None:
     told = [f"tp {tp} leaves the fast domain of north/eight"] * found

@@ -455,3 +455,21 @@ def test_pools_of_a_fleet_lie_in_one_place(monkeypatch: pytest.MonkeyPatch) -> N
         api.solve("disaggregated")
     monkeypatch.setattr("planner.api.sessions._verify", lambda *_, **__: [])  # as of futures, which lack the rule
     assert any(re.search(r"its pools lie in \d places", one) for one in api.solve("disaggregated").document["warnings"])
+
+
+def test_caches_leave_no_pipelines_that_do_not_move_them() -> None:
+    """Prompts of a Qwen3 Next were planned in four stages, out of which vLLM moves no states of linear attention."""
+    lengths = {"input_tokens": 12_000, "output_tokens": 300, "slo": {"ttft_p95": "6 s", "tpot_p95": "40 ms"}}
+    asked = {"name": "documents", "model": "qwen3-next-80b-a3b", "qpm": 1200, "disaggregated": True, **lengths}
+    hardware = {"allow": ["h100-sxm-80gb"], "providers": ["hyperstack"]}
+    document: Any = api.solve(scenario(serving=[asked], hardware=hardware)).document
+    rows = document["workloads"][0]["allocations"]
+    assert {(row["role"], row["layout"]["pp"]) for row in rows} == {("prefill", 1), ("decode", 1)}
+    dropped = {one["reason"]: one["nearest"] for one in document["rejected"]["documents"]["reasons"]}
+    assert "in a pipeline" in dropped["unmoved"] or "out of a pipeline" in dropped["unmoved"]
+    assert not api.verify(document)
+    for number, row in enumerate(rows):
+        forged = copy.deepcopy(document)
+        forged["workloads"][0]["allocations"][number]["layout"] |= {"pp": 2, "dp": row["layout"]["dp"] // 2}
+        told = f"no cache is moved by a {row['role']} pool in stages"
+        assert any(told in problem.message for problem in api.verify(forged)), row["role"]

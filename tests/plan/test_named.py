@@ -20,6 +20,7 @@ from planner.plan.notes.assumptions import _beyond
 from planner.report.alternatives_view import because_lines
 from planner.report.plan_formats import render_screen
 from planner.report.plan_words import carbon_of
+from planner.report.screen_words import matters
 from planner.scenario.load import parse_scenario
 from tests.worlds import catalog, device, fleet, job, offer, scenario, shape
 
@@ -62,6 +63,27 @@ def test_nodes_of_one_rack_are_to_be_asked_for() -> None:
     assert f"the {nodes} nodes of a replica must stand in one rack of 18" in file
     alone = api.solve(scenario(serving=[{**chat, "model": "llama-3.1-8b"}], hardware={"allow": ["gb200-nvl72"]}))
     assert not any("rack" in text for text in alone.document["warnings"])
+
+
+def test_a_job_over_parts_of_hosts_on_a_stated_network_is_told() -> None:
+    """Sixteen machines of one H100 at 400 Gbit/s apiece stood in a plan without a word."""
+    job = {
+        "name": "train",
+        "model": "llama-3.1-8b",
+        "tokens": "20B",
+        "deadline": "30 days",
+        "layout": {"dp": 16, "tp": 1, "pp": 1},
+    }
+    network = {"assume_inter_node": "400 Gbit/s", "allow": ["h100-sxm-80gb"]}
+    document = api.solve(scenario([job], hardware={**network, "providers": ["verda"]})).document
+    (row,) = document["workloads"][0]["allocations"]
+    told = f"the 16 × {row['shape']} of the job are parts of hosts, whose network cards they share with others"
+    (warning,) = (text for text in document["warnings"] if told in text)
+    assert "nobody was seen to sell 400 Gbit/s between them" in warning
+    assert warning in matters(document)
+    whole = api.solve(scenario([job], hardware={**network, "providers": ["hyperstack"]})).document
+    assert whole["workloads"][0]["allocations"][0]["devices_per_shape"] == 8
+    assert not any("parts of hosts" in text for text in whole["warnings"])
 
 
 @pytest.mark.parametrize(

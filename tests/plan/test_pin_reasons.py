@@ -14,6 +14,7 @@ from tests.worlds import scenario
 JOB = {"name": "train", "model": "llama-3.1-70b", "tokens": "2B", "deadline": "30 days"}
 FLEET = {"name": "chat", "model": "llama-3.1-70b", "weights": "fp8", "qpm": 60, "input_tokens": 1500,
          "output_tokens": 400}  # fmt: skip
+DRAFTS = {"length": 2, "acceptance": 0.8}
 HARDWARE = {"allow": ["h100-sxm-80gb"], "providers": ["hyperstack", "nebius"]}
 
 
@@ -66,6 +67,11 @@ def test_tensor_ranks_that_nobody_fixed_do_not_leave_a_machine() -> None:
             "the 6 ranks of a stage (dp·cp·tp) do not share out over ep 8",
             "{dp: 4, tp: 2, ep: 8}",
         ),
+        (
+            trained("tp2", model="llama-3.1-8b", framework="trl", lora={"rank": 16}),
+            "TRL has no layouts with tp above 1",
+            "{tp: 1}",
+        ),
         (served("cp2"), "copies of its heads, 16 of them at least", "or write layout: {tp: 16, cp: 2}"),
         (served("tp8 cp4"), "copies of its heads, and none would", "{tp: 8, cp: 1}"),
         (served("tp16 cp4"), "copies of its heads, 2 at most", "{tp: 16, cp: 1}"),
@@ -77,6 +83,16 @@ def test_tensor_ranks_that_nobody_fixed_do_not_leave_a_machine() -> None:
             served("pp2 dp8", model="deepseek-v3"),
             "vllm puts all stages of an attention rank on one node, so that the experts of each stage would be",
             "",
+        ),
+        (
+            served("tp8 pp4", engine="sglang", speculative=DRAFTS),
+            "sglang drafts no tokens for a model in a pipeline",
+            "{tp: 8, pp: 1}",
+        ),
+        (
+            served("tp4 pp2", model="gemma-3-27b", speculative=DRAFTS),
+            "vllm drafts no tokens by a head for a model of gemma3_text in a pipeline",
+            "{tp: 4, pp: 1}",
         ),
         (
             served("tp2 pp2", engine="llama.cpp", weights="q8_0"),
@@ -94,6 +110,19 @@ def test_what_of_a_layout_goes_together_nowhere_is_told(asked: Scenario, why: st
     assert why in problem.message
     assert problem.hint.startswith("the nearest that works: {")
     assert way_out in problem.hint
+
+
+def test_what_drafts_tokens_is_not_planned_in_a_pipeline_that_does_not_start() -> None:
+    """SGLang stops at such arguments: DeepSeek-V3 on nodes of eight H100 stood in four stages."""
+    fleet = {**FLEET, "model": "deepseek-v3", "weights": "fp8-block", "engine": "sglang", "speculative": DRAFTS}
+    asked = scenario(serving=[fleet], hardware={"allow": ["h100-sxm-80gb"], "providers": ["nebius"]})
+    document: Any = api.solve(asked).document
+    (workload,) = document["workloads"]
+    assert "drafts" in {one["reason"] for one in document["rejected"]["chat"]["reasons"]}
+    assert {row["layout"]["pp"] for row in workload["allocations"]} == {1}
+    for row in workload["allocations"]:
+        row["layout"]["pp"] = 2
+    assert any("drafts no tokens so for a model in 2 stages" in problem.message for problem in api.verify(document))
 
 
 def test_virtual_stages_without_a_pipeline_are_told_as_such() -> None:

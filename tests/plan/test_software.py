@@ -348,6 +348,22 @@ def test_deepspeed_is_planned_as_its_configuration_has_it() -> None:
     assert (row["layout"]["pp"], row["layout"]["vpp"]) == (4, 1)  # its pipeline is a class of the user's own
 
 
+def test_deepspeed_is_planned_without_what_it_has_by_code_alone() -> None:
+    """A 7B of long sequences was planned on context ranks, and the launch file named was Megatron-LM's."""
+    more = "framework: deepspeed, sequence_length: 32768"
+    document = api.solve(parse_scenario(JOB.format(model="qwen2.5-7b", more=more, allow="h100-sxm-80gb"))).document
+    (row,) = document["workloads"][0]["allocations"]
+    assert (row["layout"]["cp"], row["software"][0]) == (1, "deepspeed")
+    assert not api.verify(document)
+    more += ", layout: {cp: 4}"
+    document = api.solve(parse_scenario(JOB.format(model="qwen2.5-7b", more=more, allow="h100-sxm-80gb"))).document
+    (row,) = document["workloads"][0]["allocations"]
+    assert (row["layout"]["cp"], row["software"]) == (4, ["torchrun"])  # Ulysses of the user's own script
+    told = "nothing for DeepSpeed, which the job names, but for Megatron-LM: context parallelism is code in DeepSpeed"
+    assert any(told in line for line in document["warnings"])
+    assert not api.verify(document)
+
+
 @pytest.mark.parametrize("framework", ["", "framework: deepspeed, "])
 def test_adapters_are_not_cut_by_tensors_where_no_program_does(framework: str) -> None:
     """LoRA of a 70B was tp4 dp2 under DeepSpeed, 4 % cheaper than ZeRO-3: its tensor parallelism stops there."""

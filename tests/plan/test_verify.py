@@ -506,8 +506,9 @@ def test_deep_documents_are_refused_not_followed(plan: Document, world: Catalog)
 
 
 def test_a_format_that_the_engine_has_no_kernels_for_is_caught() -> None:
-    there = catalog([device(family="volta")])
-    document = solved(scenario([], [fleet(model="llama-3.2-1b", weights="fp8")]), there)
-    assert references(document, there) == set()
-    document["scenario"]["serving"][0].pop("throughput")
-    assert "no-kernels" in references(sealed(document), there)
+    for family, weights in (("volta", "fp8"), ("turing", "mxfp4")):
+        there = catalog([device(family=family)])
+        document = solved(scenario([], [fleet(model="llama-3.2-1b", weights=weights)]), there)
+        assert references(document, there) == set()
+        document["scenario"]["serving"][0].pop("throughput")
+        assert "no-kernels" in references(sealed(document), there)

@@ -30,7 +30,7 @@ from planner.estimate.resolve import (
     strange_network,
 )
 from planner.estimate.serving import TEXTBOOK
-from planner.estimate.software import LIBRARIES, SOFTWARE, asked_on, closest
+from planner.estimate.software import LIBRARIES, PROGRAMS, SOFTWARE, Asked, asked_on, closest, lack
 from planner.estimate.training import activations_known
 from planner.estimate.training_memory import FRAGMENTATION_SHARE
 from planner.plan.notes.idle_keys import idle_keys
@@ -321,12 +321,12 @@ def _unlaunched(candidates: Candidates, workload: TrainingWorkload, row: Trainin
     question = candidates.questions[workload["name"]]
     if not isinstance(question, TrainingQuestion):
         return
-    if row["software"]:
-        yield from _of_other_software(workload["name"], question.job.framework, row["software"])
-        return
     device, shape = candidates.catalog.devices[row["device"]], candidates.catalog.shapes[row["shape"]]
     nodes, mixed = row["count"] // row["jobs"], "mix" in row
     asked = asked_on(question.job, question.arch, {**row["layout"]}, device, shape, nodes, mixed=mixed)
+    if row["software"]:
+        yield from _of_other_software(workload["name"], asked, row["software"])
+        return
     name, (reason, way) = closest(asked)
     where = "" if mixed else f" on {row['device']}"
     because = f"{reason}; {way}" if way else reason
@@ -334,12 +334,20 @@ def _unlaunched(candidates: Candidates, workload: TrainingWorkload, row: Trainin
     yield f"{workload['name']}{where}: no program that plan export writes for runs it as planned: {of}{because}"
 
 
-def _of_other_software(name: str, framework: str | None, software: Sequence[str]) -> Iterator[str]:
-    """That plan export writes for none of what a job names, and what it writes for in its place."""
-    own = LIBRARIES.get(framework or "")
+def _of_other_software(name: str, asked: Asked, software: Sequence[str]) -> Iterator[str]:
+    """That plan export writes for nothing of what a job names, and what it writes for in its place."""
+    framework, programs = asked.job.framework or "", ", ".join(SOFTWARE[one].program for one in software)
+    own = LIBRARIES.get(framework)
     if own is not None and not set(own) & set(software):
-        programs = ", ".join(SOFTWARE[one].program for one in software)
         yield f"{name}: plan export writes nothing for {framework}, which the job names, but for {programs}"
+    program = PROGRAMS.get(framework, framework)
+    lacking = lack(program, asked) if program in SOFTWARE else None
+    if lacking is not None:  # fixed by the job, so that it is planned
+        way = f"; {lacking.way}" if lacking.way else ""
+        yield (
+            f"{name}: plan export writes nothing for {SOFTWARE[program].program}, which the job names, but for "
+            f"{programs}: {lacking.reason}{way}"
+        )
 
 
 def _usual_batch(question: TrainingQuestion) -> str:
