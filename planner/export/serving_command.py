@@ -27,6 +27,11 @@ MODEL_MEANING = "the weights: a folder, or a repository of the Hugging Face hub"
 # "CUDA C++ Programming Guide", environment variables; ROCm documentation "GPU isolation techniques"; seen 2026-11-24;
 # oneAPI Level Zero specification, environment variables (recalled)
 VISIBLE = {"nvidia": "CUDA_VISIBLE_DEVICES", "amd": "HIP_VISIBLE_DEVICES", "intel": "ZE_AFFINITY_MASK"}
+# What repositories of tuned models are called, and families whose plain names are of tuned ones
+_TUNED = re.compile(
+    r"instruct|chat|-it\b|gpt-oss|qwen3|deepseek|kimi|glm|minimax|command|phi-|aya|smollm3|granite|magistral|devstral",
+    re.IGNORECASE,
+)
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -109,6 +114,11 @@ def told(
             notes.append(f"the plan serves {weights} weights: MODEL must hold a checkpoint in that format{other}")
     elif held:
         notes.append(f"{published} holds its weights in {held}: no option that makes them of 16 bits is given")
+    if _REPOSITORY.fullmatch(published) and not _TUNED.search(published):
+        notes.append(
+            f"{published} is a base model: it continues texts, and engines refuse chats where no template is; name its "
+            "tuned version in the scenario (model) to serve those: the shape is the same"
+        )
     if engine.runs_own_code(launch):
         notes.append("the tokenizer is code of the model's repository, which runs on your machines: look at it first")
     if launch.fleet.speculative and engine.predicts_ahead(launch):

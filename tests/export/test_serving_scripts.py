@@ -493,3 +493,12 @@ def test_memory_is_what_the_plan_file_says(plans: dict[str, Any], launches: Read
             assert launch.memory.workspace_bytes == terms["workspace"] + terms["overhead"]
             assert launch.memory.usable_bytes - launch.memory.workspace_bytes >= terms["weights"] + terms["kv_cache"]
             assert [bucket.routed_requests_per_s for bucket in launch.buckets] == row["routed_requests_per_s"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_base_model_is_said_to_refuse_chats(engine: str, launches: Read) -> None:
+    launch = fleets(launches("llama"))[0]
+    tuned = replace(launch, model=replace(launch.model, hf_id="meta-llama/Llama-3.1-70B-Instruct"))
+    base, chats = (script_of(ENGINES[engine].files(one)) for one in (launch, tuned))
+    assert "meta-llama/Llama-3.1-70B is a base model" in base.replace("\n# ", " ").replace("  ", " ")
+    assert "base model" not in chats

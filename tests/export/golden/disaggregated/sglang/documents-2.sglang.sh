@@ -9,6 +9,7 @@
 # Note: capacity and latencies were predicted for vllm, not for SGLang
 # Note: the decode pool of a disaggregated fleet: useless without its other pools
 # Note: a request of more than 16800 tokens, prompt and answer together, is refused by the server: 4 times the mean, as the scenario gives no percentile of lengths
+# Note: meta-llama/Llama-3.1-70B is a base model: it continues texts, and engines refuse chats where no template is; name its tuned version in the scenario (model) to serve those: the shape is the same
 # Note: the cache moves between pools by NIXL; put SGLang's router in front, with --pd-disaggregation
 set -eu
 exec python3 -m sglang.launch_server \

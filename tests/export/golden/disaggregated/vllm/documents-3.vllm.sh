@@ -8,6 +8,7 @@
 # Note: run this on each of 2 nodes: 1 replica a node, 2 in all
 # Note: the prefill pool of a disaggregated fleet: useless without its other pools
 # Note: a request of more than 16800 tokens, prompt and answer together, is refused by the server: 4 times the mean, as the scenario gives no percentile of lengths
+# Note: meta-llama/Llama-3.1-70B is a base model: it continues texts, and engines refuse chats where no template is; name its tuned version in the scenario (model) to serve those: the shape is the same
 # Note: the cache moves between pools by NIXL: set VLLM_NIXL_SIDE_CHANNEL_HOST to an address that the other pool reaches, and put a proxy in front that asks a prefill server first and a decode server then
 set -eu
 exec vllm serve meta-llama/Llama-3.1-70B \

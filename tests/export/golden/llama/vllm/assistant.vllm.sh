@@ -7,6 +7,7 @@
 # Check before use: predicted, not tried on this hardware.
 # Note: run this on each of 6 nodes: 1 replica a node, 6 in all, 1 of them spare
 # Note: a request of more than 7600 tokens, prompt and answer together, is refused by the server: 4 times the mean, as the scenario gives no percentile of lengths
+# Note: meta-llama/Llama-3.1-70B is a base model: it continues texts, and engines refuse chats where no template is; name its tuned version in the scenario (model) to serve those: the shape is the same
 set -eu
 exec vllm serve meta-llama/Llama-3.1-70B \
   --tensor-parallel-size 1 \

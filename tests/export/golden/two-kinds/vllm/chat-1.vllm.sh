@@ -7,6 +7,7 @@
 # Check before use: predicted, not tried on this hardware.
 # Note: run this on each of 2 nodes: 1 replica a node, 2 in all
 # Note: a request of more than 16400 tokens, prompt and answer together, is refused by the server: the longest bucket that is sent here
+# Note: meta-llama/Llama-3.1-8B is a base model: it continues texts, and engines refuse chats where no template is; name its tuned version in the scenario (model) to serve those: the shape is the same
 set -eu
 exec vllm serve meta-llama/Llama-3.1-8B \
   --tensor-parallel-size 2 \
