@@ -392,7 +392,12 @@ def _of_groups(groups: Any) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-_SAID = re.compile(r"[-_](fp8|mxfp4|nvfp4)(?![a-z0-9])", re.IGNORECASE)  # "Qwen/Qwen3-32B-FP8"
+# "Qwen/Qwen3-32B-FP8", "Qwen/Qwen2.5-72B-Instruct-AWQ"; weights before a cache ("NVFP4-KV-FP8"), and
+# what states its width before what does not ("GPTQ-Int8")
+_SAID = (
+    ("mxfp4", "mxfp4"), ("nvfp4", "nvfp4|fp4"), ("fp8", "fp8"), ("int8", r"int8|w8a\d+|8bit"),
+    ("int4", r"int4|w4a\d+|4bit|awq|gptq|nf4"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -445,8 +450,7 @@ def _checkpoint(preset: Mapping[str, Any], repository: str) -> str:
     stored = preset.get("checkpoint")
     if stored is not None and repository in stored["repositories"]:
         return str(stored["weights"])
-    said = _SAID.search(repository)
-    return said[1].lower() if said else ""
+    return next((form for form, said in _SAID if re.search(rf"[-_.]({said})(?![a-z0-9])", repository.lower())), "")
 
 
 def stored_format(preset: str | None, config: str | None) -> str:
