@@ -219,11 +219,11 @@ def preset_of(name: str) -> str | None:
     """
     known, text = list_presets(), _plain(name)
     while text:
+        if text in known:
+            return text
         for pattern, preset in _SAME_SHAPE:
             if found := re.fullmatch(pattern, text):
                 return named if (named := found.expand(preset)) in known else None
-        if text in known:
-            return text
         ending = _ENDING.search(text)
         text = text[: ending.start()] if ending else ""
     return None
