@@ -97,7 +97,9 @@ def test_what_is_published_in_a_format_is_launched_without_making_it(
     assert ("MODEL must hold a checkpoint in that format, which " in text) == (launched == '"$MODEL"')
 
 
-@pytest.mark.parametrize(("model", "trusted"), [("kimi-k2", True), ("deepseek-v3", False)])
+@pytest.mark.parametrize(("model", "trusted"), [
+    ("kimi-k2", True), ("deepseek-v3", False), ("baichuan2-7b", True), ("internlm2.5-7b", True),
+    ("llama-3.3-nemotron-super-49b", True), ("olmo-2-7b", False)])  # fmt: skip
 @pytest.mark.parametrize(
     ("engine", "flag"),
     [("vllm", "--trust-remote-code"), ("sglang", "--trust-remote-code"), ("trt-llm", "--trust_remote_code")],
