@@ -117,7 +117,7 @@ def list_presets() -> tuple[str, ...]:
 # Published under another name with the shape of a preset, and with no fewer positions: (pattern of the whole name, its
 # preset); "" is of a shape that no preset has, under a name that reads like one. A name is looked up here as it is
 # written and again without each of its endings, so a row of a longer name goes before that of a shorter one. What was
-# pruned, searched for or stretched (Nemotron Super, -1M, -262k) has none.
+# pruned, searched for or stretched is no row of the shape that it came from (Nemotron Ultra, -1M, -262k).
 _SAME_SHAPE = (
     # DeepSeek; Ollama's tags of R1 are the distilled ones, but 8b, which was two models
     (r"deepseek-r1-(distill-llama-)?70b", "llama-3.1-70b"),
@@ -138,6 +138,7 @@ _SAME_SHAPE = (
     (r"llama-3-3-70b", "llama-3.1-70b"),
     (r"llama-4-(maverick|scout)(-17b-\d+e)?", r"llama-4-\1-text"),
     (r"llama-3\.1-nemotron-70b(-reward)?", "llama-3.1-70b"),
+    (r"llama-3[.-]3-nemotron-super-49b-v1([.-]5)?", "llama-3.3-nemotron-super-49b"),
     (r"llama-3\.1-nemotron-nano-8b-v1", "llama-3.1-8b"),
     (r"llama-3\.1-tulu-3(\.1)?-(8b|70b|405b)", r"llama-3.1-\2"),
     (r"hermes-3-llama-3\.([12])-(3b|8b|70b|405b)", r"llama-3.\1-\2"),

@@ -205,6 +205,9 @@ OF_THE_SAME_SHAPE = {
         "RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w4a16", "llama3.1:8b-instruct-q4_K_M", "llama-3_1-8b",
         "NousResearch/Hermes-3-Llama-3.1-8B", "meta-llama/Llama-Guard-3-8B", "allenai/Llama-3.1-Tulu-3-8B",
     ),
+    "llama-3.3-nemotron-super-49b": (
+        "nvidia/Llama-3_3-Nemotron-Super-49B-v1", "nvidia/Llama-3_3-Nemotron-Super-49B-v1_5-FP8",
+    ),
     "llama-2-13b": ("vicuna-13b", "lmsys/vicuna-13b-v1.5"),
     "codellama-7b": ("codellama/CodeLlama-7b-Instruct-hf",),
     "mistral-7b-v0.2": ("TheBloke/Mistral-7B-Instruct-v0.2-GPTQ",),
@@ -236,7 +239,7 @@ OF_THE_SAME_SHAPE = {
     "pythia-2.8b": ("EleutherAI/pythia-2.8b-deduped",),
 }  # fmt: skip
 OF_ANOTHER_SHAPE = (
-    "nvidia/Llama-3_3-Nemotron-Super-49B-v1", "nvidia/Llama-3_1-Nemotron-Ultra-253B-v1", "yuhuili/EAGLE3-LLaMA3.1-8B",
+    "nvidia/Llama-3_1-Nemotron-Ultra-253B-v1", "yuhuili/EAGLE3-LLaMA3.1-8B",
     "nvidia/Llama-3.1-Nemotron-Nano-4B-v1.1", "lmsys/vicuna-13b-v1.5-16k", "lmsys/vicuna-13b-v1.3", "01-ai/Yi-34B-200K",
     "Meta-Llama-3-8B-Instruct-262k", "llama-3.1-8b-eagle3", "Llama-3.1-8Bit", "Llama-2-7B-32K", "Yarn-Mistral-7b-128k",
     "mistralai/Mistral-Large-3-675B-Instruct-2512", "mistral-large-2512", "ministral-8b-2512", "Ministral-3-8B-2512",
@@ -258,7 +261,7 @@ def test_a_name_that_reads_like_that_of_a_preset_and_is_of_another_shape_finds_n
 
 
 def test_a_name_is_looked_up_without_reading_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All 132 presets were opened to look up one name; each still goes by what its model is published as."""
+    """All 82 presets were opened to look up one name; each still goes by what its model is published as."""
     published = {name: json.loads((PRESETS / f"{name}.json").read_text())["hf_id"] for name in list_presets()}
     monkeypatch.setattr("planner.architecture.load.read_text", None)
     preset_of.cache_clear()
