@@ -159,7 +159,7 @@ _SAME_SHAPE = (
     (r"mistral-small-3\.1-24b|devstral-small-(2505|2507)", "mistral-small-3.2-24b"),
     (r"ministral-8b-2512", ""),
     (r"mistral-large-(instruct-)?(2407|2411)", "mistral-large-123b"),
-    # Qwen; the later ones of Qwen 3 are six times as long
+    # Qwen; Instruct of 2.5 is a quarter as long as its base, and 2507 six times as long as Qwen 3
     (r"qwen3-(4b|30b-a3b|235b-a22b)-(instruct|thinking)-2507", r"qwen3-\1-2507"),
     (r"qwen3-coder-30b(-a3b)?", "qwen3-30b-a3b-2507"),
     (r"qwen3-coder-480b", "qwen3-coder-480b-a35b"),
@@ -168,7 +168,9 @@ _SAME_SHAPE = (
     (r"qwen3\.6-35b-a3b", "qwen3.5-35b-a3b"),
     (r"qwen3\.8-27b", "qwen3.5-27b"),
     (r"qwen3-vl-32b", "qwen3-32b"),
-    (r"qwen2\.5-coder-(0\.5b|1\.5b|3b|7b|14b|32b)", r"qwen2.5-\1"),
+    (r"qwen2\.5-coder-(0\.5b|3b)", r"qwen2.5-\1"),
+    (r"qwen2\.5-coder-(1\.5b|7b|14b|32b)", r"qwen2.5-\1-instruct"),
+    (r"qwq-32b-preview", "qwen2.5-32b-instruct"),
     (r"qwq-32b", "qwen2.5-32b"),
     # Google, Microsoft, OpenAI
     (r"(?:gemma-1\.1|codegemma|codegemma-1\.1)-(2b|7b)", r"gemma-\1"),

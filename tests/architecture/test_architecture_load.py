@@ -216,8 +216,11 @@ OF_THE_SAME_SHAPE = {
     "mistral-nemo-12b": ("mistral-nemo", "mistralai/Mistral-Nemo-Base-2407"),
     "mistral-small-3.2-24b": ("mistralai/Mistral-Small-3.2-24B-Instruct-2506", "mistralai/Devstral-Small-2507"),
     "mistral-large-123b": ("mistralai/Mistral-Large-Instruct-2411",),
-    "qwen2.5-32b": ("Qwen2.5-Coder-32B", "bartowski/Qwen2.5-32B-Instruct-GGUF", "Qwen/QwQ-32B-Preview"),
-    "qwen2.5-72b": ("Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4",),
+    "qwen2.5-32b": ("Qwen/QwQ-32B", "unsloth/Qwen2.5-32B-bnb-4bit"),
+    "qwen2.5-32b-instruct": (
+        "Qwen2.5-Coder-32B", "bartowski/Qwen2.5-32B-Instruct-GGUF", "Qwen/QwQ-32B-Preview",
+    ),
+    "qwen2.5-72b-instruct": ("Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4",),
     "qwen3-4b": ("qwen3-4b", "Qwen/Qwen3-4B-Base"),
     "qwen3-4b-2507": ("Qwen/Qwen3-4B-Thinking-2507",),
     "qwen3-8b": ("Intel/Qwen3-8B-int4-AutoRound-inc", "deepseek-ai/DeepSeek-R1-0528-Qwen3-8B"),
@@ -271,8 +274,9 @@ def test_a_name_is_looked_up_without_reading_files(monkeypatch: pytest.MonkeyPat
 def test_models_of_one_shape_and_other_contexts_are_told_apart() -> None:
     """Prompts of 60,000 tokens for Qwen3-235B-A22B-2507 were refused for the 40,960 positions of its elder."""
     positions = {name: load_model(name).max_positions for name in (
-        "Qwen/Qwen3-235B-A22B-Instruct-2507", "Qwen/Qwen3-235B-A22B", "codellama-7b", "Kimi-K2.5")}  # fmt: skip
-    assert list(positions.values()) == [262144, 40960, 16384, 262144]
+        "Qwen/Qwen3-235B-A22B-Instruct-2507", "Qwen/Qwen3-235B-A22B", "codellama-7b", "Kimi-K2.5",
+        "Qwen2.5-72B-Instruct", "Qwen2.5-72B")}  # fmt: skip
+    assert list(positions.values()) == [262144, 40960, 16384, 262144, 32768, 131072]
     windows = [load_model(f"Mistral-7B-Instruct-v0.{minor}").layers[0].window_tokens for minor in (1, 2, 3)]
     assert windows == [4096, 0, 0]
 
