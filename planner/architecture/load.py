@@ -114,53 +114,128 @@ def list_presets() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in PRESETS.iterdir() if path.suffix == ".json"))
 
 
-# Released under other names with the shape of a preset: patterns of the whole name.
+# Published under another name with the shape of a preset, and with no fewer positions: (pattern of the whole name, its
+# preset); "" is of a shape that no preset has, under a name that reads like one. A name is looked up here as it is
+# written and again without each of its endings, so a row of a longer name goes before that of a shorter one. What was
+# pruned, searched for or stretched is no row of the shape that it came from (Nemotron Ultra, -1M, -262k).
 _SAME_SHAPE = (
-    (r"deepseek-r1-distill-llama-(8b|70b)", r"llama-3.1-\1"),
-    (r"deepseek-r1-distill-qwen-([\d.]+b)", r"qwen2.5-\1"),
-    (r"deepseek-(r1|r1-zero|v3\.1)", "deepseek-v3"),
+    # DeepSeek; Ollama's tags of R1 are the distilled ones, but 8b, which was two models
+    (r"deepseek-r1-(distill-llama-)?70b", "llama-3.1-70b"),
+    (r"deepseek-r1-distill-llama-8b", "llama-3.1-8b"),
+    (r"deepseek-r1-(distill-qwen-)?(1\.5b|7b|14b|32b)", r"qwen2.5-\2"),
+    (r"deepseek-r1-0528-qwen3-8b", "qwen3-8b"),
+    (r"deepseek-(r1|r1-zero|v3\.1)(-671b)?|deepseek-v3-671b", "deepseek-v3"),
+    (r"deepseek-v2\.5|deepseek-coder-v2(-236b)?", "deepseek-v2"),
+    (r"deepseek-coder-v2-(lite|16b)", "deepseek-v2-lite"),
+    # GLM, Kimi, MiniMax
     (r"glm-4\.7", "glm-4.6"),
     (r"glm-5(\.\d)?", "glm-5"),
-    (r"kimi-k2(\.\d)?", "kimi-k2"),
-    (r"llama-3\.3-70b", "llama-3.1-70b"),
+    (r"kimi-k2-thinking|kimi-k2\.\d", "kimi-k2.5"),
     (r"minimax-m2(\.\d)?", "minimax-m2.5"),
+    # Llama, and what was tuned from it
+    (r"llama-3\.3-70b", "llama-3.1-70b"),
+    (r"llama-3-([12])-(\d+b)", r"llama-3.\1-\2"),
+    (r"llama-3-3-70b", "llama-3.1-70b"),
     (r"llama-4-(maverick|scout)(-17b-\d+e)?", r"llama-4-\1-text"),
-    (r"codellama-(7b|13b)", r"llama-2-\1"),
+    (r"llama-3\.1-nemotron-70b(-reward)?", "llama-3.1-70b"),
+    (r"llama-3[.-]3-nemotron-super-49b-v1([.-]5)?", "llama-3.3-nemotron-super-49b"),
+    (r"llama-3\.1-nemotron-nano-8b-v1", "llama-3.1-8b"),
+    (r"llama-3\.1-tulu-3(\.1)?-(8b|70b|405b)", r"llama-3.1-\2"),
+    (r"hermes-3-llama-3\.([12])-(3b|8b|70b|405b)", r"llama-3.\1-\2"),
+    (r"hermes-4-(70b|405b)", r"llama-3.1-\1"),
+    (r"(meta-)?llama-guard-2-8b|hermes-2-(pro|theta)-llama-3-8b", "llama-3-8b"),
+    (r"llama-guard-3-8b", "llama-3.1-8b"),
+    (r"vicuna-(7b|13b)(-v1\.5)?", r"llama-2-\1"),
+    (r"vicuna-7b-v1\.[13]", "llama-7b"),
+    (r"vicuna-33b(-v1\.3)?", "llama-33b"),
+    (r"tinyllama(-1\.1b(-.*)?)?", "tinyllama-1.1b"),
+    # Mistral; 7B lost its window with v0.2, Small 3 became longer with 3.1
+    (r"mistral-7b-instruct-(v0\.[23])", r"mistral-7b-\1"),
+    (r"zephyr-7b-(alpha|beta)|openhermes-2\.5-mistral-7b", "mistral-7b"),
+    (r"nous-hermes-2-mixtral-8x7b", "mixtral-8x7b"),
+    (r"mistral-nemo", "mistral-nemo-12b"),
+    (r"mistral-small-instruct-2409|codestral-22b", "mistral-small-22b"),
+    (r"mistral-small-(3-)?24b", "mistral-small-24b-2501"),
+    (r"mistral-small-3\.1-24b|devstral-small-(2505|2507)", "mistral-small-3.2-24b"),
+    (r"ministral-8b-2512", ""),
+    (r"mistral-large-(instruct-)?(2407|2411)", "mistral-large-123b"),
+    # Qwen; Instruct of 2.5 is a quarter as long as its base, and 2507 six times as long as Qwen 3
+    (r"qwen3-(4b|30b-a3b|235b-a22b)-(instruct|thinking)-2507", r"qwen3-\1-2507"),
+    (r"qwen3-coder-30b(-a3b)?", "qwen3-30b-a3b-2507"),
+    (r"qwen3-coder-480b", "qwen3-coder-480b-a35b"),
+    (r"qwen3-30b", "qwen3-30b-a3b"),
+    (r"qwen3-235b", "qwen3-235b-a22b"),
+    (r"qwen3\.6-35b-a3b", "qwen3.5-35b-a3b"),
+    (r"qwen3\.8-27b", "qwen3.5-27b"),
     (r"qwen3-vl-32b", "qwen3-32b"),
+    (r"qwen2\.5-coder-(0\.5b|3b)", r"qwen2.5-\1"),
+    (r"qwen2\.5-coder-(1\.5b|7b|14b|32b)", r"qwen2.5-\1-instruct"),
+    (r"qwq-32b-preview", "qwen2.5-32b-instruct"),
     (r"qwq-32b", "qwen2.5-32b"),
+    # Google, Microsoft, OpenAI
+    (r"(?:gemma-1\.1|codegemma|codegemma-1\.1)-(2b|7b)", r"gemma-\1"),
+    (r"shieldgemma-(2b|9b|27b)", r"gemma-2-\1"),
+    (r"medgemma-(4b|27b)(-text)?", r"gemma-3-\1"),
+    (r"phi-3-mini-4k", "phi-3-mini"),
+    (r"phi-3-mini-128k", "phi-3.5-mini"),
+    (r"phi-3-medium-4k", "phi-3-medium"),
+    (r"phi-4-mini-reasoning", "phi-4-mini"),
+    (r"phi-4-14b", "phi-4"),
+    (r"gpt-oss-safeguard-(20b|120b)", r"gpt-oss-\1"),
+    (r"gpt-2|gpt-?2-(small|124m)", "gpt2"),
+    (r"gpt-2-(medium|large|xl)", r"gpt2-\1"),
+    (r"gpt-?3-175b", "gpt3-175b"),
+    # the others
+    (r"gpt-?j(-6b)?", "gpt-j-6b"),
+    (r"bloom|bloomz(-176b)?", "bloom-176b"),
+    (r"bloomz-7b1(-mt)?", "bloom-7b1"),
+    (r"c4ai-command-r-v01", "command-r-35b"),
+    (r"olmo-2-1124-(7b|13b)", r"olmo-2-\1"),
+    (r"yi-1\.5-(6b|34b)", r"yi-\1"),
+    (r"internlm2([.-]5)?(-chat)?-7b", "internlm2.5-7b"),
+    (r"stablelm-3b-4e1t|stablelm-zephyr-3b", "stablelm-3b"),
+    (r"granite-?3\.[123](-dense)?-8b", "granite-3.1-8b"),
 )
-# What follows the name of a shape and does not change it: tuning, dates, formats.
-_TUNED = re.compile(
-    r"(-(99|99\.9|edge|interactive|instruct|chat|hf|it|base|thinking|preview|exp|speciale|terminus|turbo|v0\.\d|\d{4}|fp8|fp4|nvfp4|mxfp4|bf16|fp16|int[48]"
-    r"|w[48]a\d+|awq|gptq|kv|dynamic|quantized|flashhead|gguf|q\d_\w+))+$"
+# What follows the name of a shape and does not change it: the format of its numbers, and who made it; tuning and dates.
+_FORMS = (
+    r"fp8|fp4|fp4-v2|nvfp4|nvfp4-v2|mxfp4|mxfp4-moe|bf16|fp16|f16|int[48]|[48]bit|nf4|w\d+a\d+|\d+g|g\d+|awq|gptq|bnb|unsloth|"
+    r"autoround|inc|hqq|mlx|exl[23]|\d(\.\d+)?bpw|ov|qat|kv|dynamic|static|block|quantized|flashhead|gguf|i1|"
+    r"(ud-)?i?q\d(-[01ksml]|-x+s|-xl|-nl)*"
 )
+_TUNING = (
+    r"99|99\.9|edge|interactive|latest|instruct|chat|hf|it|pt|base|sft|dpo|thinking|preview|exp|speciale|terminus|turbo|"
+    r"deduped|v0\.\d|\d{4}"
+)
+_ENDING = re.compile(rf"[-.]({_FORMS}|{_TUNING})$")
 
 
 @lru_cache(maxsize=4096)
 def preset_of(name: str) -> str | None:
     """The preset that a published model name speaks of, whoever published it and in which format; None when none does.
 
+    No file is read: what presets call their models is found by the same rules, which a test holds.
+
     Examples
     --------
     >>> preset_of("zai-org/GLM-4.5-Air-FP8"), preset_of("Qwen/Qwen3-235B-A22B-Instruct-2507"), preset_of("my-model")
-    ('glm-4.5-air', 'qwen3-235b-a22b', None)
+    ('glm-4.5-air', 'qwen3-235b-a22b-2507', None)
     """
-    plain = _plain(name)
-    bare = _TUNED.sub("", plain)
-    known = list_presets()
-    for text in (plain, bare):
-        if text in known or text in _published():
-            return text if text in known else _published()[text]
-    found = next(
-        (re.sub(pattern, preset, bare) for pattern, preset in _SAME_SHAPE if re.fullmatch(pattern, bare)), None
-    )
-    return found if found in known else None
+    known, text = list_presets(), _plain(name)
+    while text:
+        if text in known:
+            return text
+        for pattern, preset in _SAME_SHAPE:
+            if found := re.fullmatch(pattern, text):
+                return named if (named := found.expand(preset)) in known else None
+        ending = _ENDING.search(text)
+        text = text[: ending.start()] if ending else ""
+    return None
 
 
 def _plain(name: str) -> str:
     """A published name without its publisher, as presets are written."""
     plain = re.sub(r"[\s_:]+", "-", name.lower().rsplit("/", 1)[-1])
-    return re.sub(r"^(meta-)?(llama)-?(?=\d)", "llama-", plain)
+    return re.sub(r"^(?:meta-)?(llama|gemma|phi|olmo)-?(?=\d)", r"\1-", plain)
 
 
 def of_same_shape(name: str) -> str:
@@ -172,7 +247,7 @@ def of_same_shape(name: str) -> str:
     ('llama-3.1-70b', '', '')
     """
     found, plain = preset_of(name), _plain(name)
-    return "" if found is None or plain == found or _published().get(plain) == found else found
+    return "" if found is None or plain in (found, _plain(_card_of_preset(found)["hf_id"])) else found
 
 
 def preset_summary() -> list[dict[str, Any]]:
@@ -320,7 +395,12 @@ def _of_groups(groups: Any) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-_SAID = re.compile(r"[-_](fp8|mxfp4|nvfp4)(?![a-z0-9])", re.IGNORECASE)  # "Qwen/Qwen3-32B-FP8"
+# "Qwen/Qwen3-32B-FP8", "Qwen/Qwen2.5-72B-Instruct-AWQ"; weights before a cache ("NVFP4-KV-FP8"), and
+# what states its width before what does not ("GPTQ-Int8")
+_SAID = (
+    ("mxfp4", "mxfp4"), ("nvfp4", "nvfp4|fp4"), ("fp8", "fp8"), ("int8", r"int8|w8a\d+|8bit"),
+    ("int4", r"int4|w4a\d+|4bit|awq|gptq|nf4"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -373,8 +453,7 @@ def _checkpoint(preset: Mapping[str, Any], repository: str) -> str:
     stored = preset.get("checkpoint")
     if stored is not None and repository in stored["repositories"]:
         return str(stored["weights"])
-    said = _SAID.search(repository)
-    return said[1].lower() if said else ""
+    return next((form for form, said in _SAID if re.search(rf"[-_.]({said})(?![a-z0-9])", repository.lower())), "")
 
 
 def stored_format(preset: str | None, config: str | None) -> str:

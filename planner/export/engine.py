@@ -39,9 +39,13 @@ FEW_TOKENS = 1024
 BLOCK = 16  # tokens of a page of the cache: limits are whole pages
 _SCORE_P99 = NormalDist().inv_cdf(0.99)
 SIXTEEN_BITS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
-# Families whose repositories hold a tokenizer of their own as code, without which engines stop
-# (vllm-project/recipes pull request 116, NVIDIA-NeMo/Megatron-Bridge pull request 2881; read on 2026-11-30)
-CODE_OF_ITS_OWN = frozenset({"kimi_k2"})
+# Families whose repositories hold their tokenizer or config as code, without which engines stop (kimi_k2:
+# vllm-project/recipes pull request 116, NVIDIA-NeMo/Megatron-Bridge pull request 2881; read on 2026-11-30; others:
+# vllm-project/vllm:tests/models/registry.py@0008d35, of families that transformers has no class of; read on 2026-12-01)
+CODE_OF_ITS_OWN = frozenset(
+    {"baichuan", "internlm", "internlm2", "internlm3", "kimi_k2", "minicpm", "minicpm3", "nemotron-nas", "orion"}
+    | {"qwen", "xverse"}
+)
 
 
 def refuse_old(launch: ServingLaunch, target: Target, name: str) -> None:

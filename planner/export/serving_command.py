@@ -120,7 +120,7 @@ def told(
             "tuned version in the scenario (model) to serve those: the shape is the same"
         )
     if engine.runs_own_code(launch):
-        notes.append("the tokenizer is code of the model's repository, which runs on your machines: look at it first")
+        notes.append("the model's repository holds code of its own, which runs on your machines: look at it first")
     if launch.fleet.speculative and engine.predicts_ahead(launch):
         notes.append(f"{launch.model.name} predicts further tokens by a layer of its own, which drafts here")
     elif launch.fleet.speculative and not engine.draft_repository(launch):

@@ -45,6 +45,17 @@ def test_the_card_of_a_name_is_its_presets_or_the_config_in_the_cache(
         ("deepseek-ai/DeepSeek-R1-0528", "fp8-block"),
         ("moonshotai/Kimi-K2-Thinking", ""),  # published in another format than Kimi K2 itself
         ("Qwen/Qwen3-32B-FP8", "fp8"),
+        ("Qwen/Qwen2.5-72B-Instruct-AWQ", "int4"),
+        ("Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4", "int4"),
+        ("Qwen/Qwen2.5-72B-Instruct-GPTQ-Int8", "int8"),
+        ("unsloth/Llama-3.3-70B-Instruct-bnb-4bit", "int4"),
+        ("RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w4a16", "int4"),
+        ("RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w8a8", "int8"),
+        ("RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8-dynamic", "fp8"),
+        ("nvidia/DeepSeek-R1-0528-FP4-v2", "nvfp4"),
+        ("amd/Llama-3.1-405B-Instruct-FP8-KV", "fp8"),
+        ("bartowski/Qwen2.5-32B-Instruct-GGUF", ""),  # files of many formats
+        ("unsloth/gpt-oss-20b-BF16", ""),
     ],
 )
 def test_a_card_tells_the_format_in_which_its_repository_holds_the_weights(name: str, checkpoint: str) -> None:
@@ -86,7 +97,9 @@ def test_what_is_published_in_a_format_is_launched_without_making_it(
     assert ("MODEL must hold a checkpoint in that format, which " in text) == (launched == '"$MODEL"')
 
 
-@pytest.mark.parametrize(("model", "trusted"), [("kimi-k2", True), ("deepseek-v3", False)])
+@pytest.mark.parametrize(("model", "trusted"), [
+    ("kimi-k2", True), ("deepseek-v3", False), ("baichuan2-7b", True), ("internlm2.5-7b", True),
+    ("llama-3.3-nemotron-super-49b", True), ("olmo-2-7b", False)])  # fmt: skip
 @pytest.mark.parametrize(
     ("engine", "flag"),
     [("vllm", "--trust-remote-code"), ("sglang", "--trust-remote-code"), ("trt-llm", "--trust_remote_code")],

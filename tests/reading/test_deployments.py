@@ -48,7 +48,7 @@ def fleets(reading: Reading) -> list[dict[str, Any]]:
              "limits": {"max_num_seqs": 256, "memory_fraction": 0.8}, "layout": {"tp": 1, "pp": 1, "dp": 8, "ep": 8},
              "min_replicas": 3}, id="dynamo"),
         pytest.param(writers.compose(),
-            {"name": "engine", "model": "qwen2.5-72b", "weights": "int4", "engine": "sglang",
+            {"name": "engine", "model": "qwen2.5-72b-instruct", "weights": "int4", "engine": "sglang",
              "limits": {"memory_fraction": 0.8}, "layout": {"tp": 2, "pp": 1}, "min_replicas": 2}, id="compose"),
     ],
 )  # fmt: skip

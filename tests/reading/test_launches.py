@@ -63,7 +63,7 @@ SCRIPTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "a command within the words of another": (
         "docker exec box bash -c 'cd /x && vllm serve Qwen/Qwen2.5-7B-Instruct -tp 2'\n",
-        {"model": "qwen2.5-7b", "layout": {"tp": 2, "pp": 1}},
+        {"model": "qwen2.5-7b-instruct", "layout": {"tp": 2, "pp": 1}},
     ),
     "a task of SkyPilot": (
         "resources:\n  accelerators: H100:8\nservice:\n  replicas: 3\nrun: |\n"

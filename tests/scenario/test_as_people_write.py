@@ -51,7 +51,7 @@ def test_a_size_in_lower_case_is_a_model() -> None:
         ("meta-llama/Llama-3.1-8B", "llama-3.1-8b"),
         ("meta-llama/Meta-Llama-3.1-70B-Instruct", "llama-3.1-70b"),
         ("mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral-8x7b"),
-        ("Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b"),
+        ("Qwen/Qwen2.5-7B-Instruct", "qwen2.5-7b-instruct"),
     ],
 )
 def test_a_name_of_the_hub_is_its_preset(name: str, preset: str) -> None:
