@@ -393,6 +393,9 @@ def _aiperf_records(source: Source, asked: Asked) -> Reading:
         if not isinstance(metrics, dict) or not isinstance(meta, dict) or record.get("error"):
             lines.skipped.add("failed, or no metrics", number)
             continue
+        if meta.get("was_cancelled") is True or meta.get("benchmark_phase") == "warmup":
+            lines.skipped.add("cancelled, or of the warm-up", number)
+            continue
         begin, end = number_of(meta.get("request_start_ns")), number_of(meta.get("request_end_ns"))
         if begin is None or end is None or end < begin:
             lines.skipped.add("no begin and end", number)

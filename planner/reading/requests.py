@@ -39,15 +39,15 @@ from planner.reading.source import Source, refused
 _NEEDED = ("time", "input", "output")
 _SAID = {"time": "a time of each request", "input": "tokens of its prompt", "output": "tokens of its answer"}
 _CACHE = ("cache_read", "cache_write")
-_ONE_BY_ONE = (
-    "status",
-    "cached",
-    "delay",
-    "thoughts",
-    *_CACHE,
-)  # roles with which requests are taken one after the other
+_OUTCOMES = ("status", "code", "success", "error", "stopped")
+# roles with which requests are taken one after the other
+_ONE_BY_ONE = (*_OUTCOMES, "cached", "reused", "delay", "thoughts", *_CACHE)
 _SEPARATORS = ",;\t|"
 _FAILED = ("error", "fail", "cancel", "abort", "timeout", "rejected")
+_STOPPED = ("abort", "cancel", "error")
+_YES = ("true", "yes", "1", "1.0", "t", "y")
+_NO = ("false", "no", "0", "0.0", "f", "n")
+_NO_ERROR = frozenset({"", *_NO, "none", "null", "nil", "nan", "ok", "success", "no error", "{}", "[]", "-", "n/a"})
 _DEEP = 5  # records within records: response.body.usage.prompt_tokens
 _FIRST = 200  # requests that are looked at for what they name
 _LEFT_OPEN = re.compile(r",|\.\d*\.|\.\d{3}$")  # of a number: the sign may stand between thousands
@@ -256,15 +256,18 @@ def _take(
     log: RequestLog, record: Mapping[str, Any], gets: Mapping[str, Callable[[Any], Any]], zone: tzinfo, number: int
 ) -> str:
     """Take one record; "" or why it was not taken."""
-    if "status" in gets and _failed(gets["status"](record)):
-        return "its status says that it failed"
+    if reason := _unfinished(gets, record):
+        log.failed += 1
+        return reason
     if "cached" in gets and str(gets["cached"](record)).lower() == "true":
         return "its answer came from a cache of answers, from no model"
     given, made = (_tokens(gets[role](record), log, role) for role in ("input", "output"))
+    reused = _tokens(gets["reused"](record), log, "reused") if "reused" in gets else math.nan
     for role in _CACHE:
         if role in gets:
             more = _tokens(gets[role](record), log, role)
             given += more if more > 0 else 0.0
+            reused = more if role == "cache_read" else reused
     if "thoughts" in gets and (more := _tokens(gets["thoughts"](record), log, "thoughts")) > 0:
         made += more
     if log.roles.whole:
@@ -286,6 +289,8 @@ def _take(
     if "id" in gets:
         log.ids.append(hash(str(gets["id"](record))))
     log.add(when, given, made, number)
+    if reused >= 0:  # not nan
+        log.reused, log.held = log.reused + min(reused, given), log.held + given
     if "blocks" in gets:
         log.add_blocks(gets["blocks"](record), given)
     return ""
@@ -310,6 +315,32 @@ def _time(value: Any, log: RequestLog, zone: tzinfo) -> float:
     if not math.isfinite(number):
         raise ValueError("no time")
     return number
+
+
+def _unfinished(gets: Mapping[str, Callable[[Any], Any]], record: Any) -> str:
+    """Why a request was not answered to its end, by all columns that may tell; "" for one that was."""
+    told = {role: gets[role](record) for role in _OUTCOMES if role in gets}
+    if _failed(told.get("status")) or _failed(told.get("code")):
+        return "its status says that it failed"
+    if str(told.get("success")).lower() in _NO:
+        return "it had no success, as its log says"
+    if _is_error(told.get("error")):
+        return "an error is told of it"
+    return "it was stopped before its end, as its log says" if _was_stopped(told.get("stopped")) else ""
+
+
+def _is_error(value: Any) -> bool:
+    """Whether a cell for errors tells one: any words but none, and a code but those of success."""
+    text = str(value).strip().lower()
+    return text not in _NO_ERROR and not re.fullmatch(r"2\d\d(\.0)?", text)
+
+
+def _was_stopped(value: Any) -> bool:
+    """Whether a reason to end, or each choice of an answer with its own, is that its client or its server broke off."""
+    if isinstance(value, list):
+        return any(_was_stopped(each.get("finish_reason") if isinstance(each, dict) else each) for each in value)
+    text = str(value).strip().lower()
+    return text in _YES or (not isinstance(value, dict) and any(word in text for word in _STOPPED))
 
 
 def _failed(value: Any) -> bool:

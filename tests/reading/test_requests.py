@@ -189,6 +189,54 @@ def test_failed_requests_are_counted(tmp_path: Path) -> None:
     assert reading.skipped.reasons == {"its status says that it failed": (1, 4)}
 
 
+OUTCOMES = [  # of what ended, and of what did not: whatever a log calls it
+    ({"success": True}, {"success": False}),
+    ({"success": "yes"}, {"success": "no"}),
+    ({"error": None}, {"error": {"code": 502, "message": "upstream"}}),
+    ({"error": ""}, {"error": "TimeoutError"}),
+    ({"error_code": 0}, {"error_code": 429}),
+    ({"http_status": 200}, {"http_status": 429}),
+    ({"status": "done", "response_status": "200.0"}, {"status": "done", "response_status": "503.0"}),
+    ({"finish_reason": "stop"}, {"finish_reason": "abort"}),
+    ({"choices": [{"finish_reason": "length"}]}, {"choices": [{"finish_reason": "abort"}]}),
+    ({"cancelled": 0}, {"cancelled": 1}),
+    ({"aborted": "false"}, {"aborted": "true"}),
+]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize(("ended", "broken"), OUTCOMES)
+def test_what_was_not_answered_to_its_end_is_no_load(
+    ended: dict[str, object], broken: dict[str, object], nested: bool, tmp_path: Path
+) -> None:
+    """They counted as load where no column was called status: one request of four more than was answered."""
+    records = [{"time": 1.7e9 + n, "prompt_tokens": 500 + n, "completion_tokens": 64, **(ended if n % 4 else broken)}
+               for n in range(40)]  # fmt: skip
+    text = "".join(json.dumps({"_source": each} if nested else each) + "\n" for each in records)
+    reading = told(tmp_path, text, name="log.jsonl")
+    assert (reading.taken, reading.skipped.count) == (30, 10)
+    assert any(note.startswith("10 requests without an end") for note in reading.notes)
+    if not nested and not any(isinstance(each, dict | list) for each in broken.values()):
+        assert told(tmp_path, pd.DataFrame(records).to_csv(index=False)).taken == 30
+
+
+@pytest.mark.parametrize("details", ["usage.prompt_tokens_details", "usage.input_tokens_details", ""])
+def test_what_a_cache_held_of_prompts_is_told_and_planned(details: str, tmp_path: Path) -> None:
+    """Each request of OpenAI's form tells it, and the fleet was sized as if its servers had kept nothing."""
+    part = "input" if "input" in details else "prompt"
+    rows = [{"created": 1.7e9 + n, "usage": {f"{part}_tokens": 1000 + n, "output_tokens": 64}} for n in range(40)]
+    cached = [n * 20 for n in range(40)]
+    for row, held in zip(rows, cached):
+        if details:
+            row["usage"][details.partition(".")[2]] = {"cached_tokens": held}  # type: ignore[index]
+        else:
+            row["cached_tokens"] = held
+    reading = told(tmp_path, "".join(json.dumps(each) + "\n" for each in rows), name="log.jsonl")
+    share = sum(cached) / sum(1000 + n for n in range(40))
+    assert figure(reading, "prompt tokens from a cache") == pytest.approx(share)
+    assert reading.pieces[-1].fragment["serving"][0]["prefix_cached"] == f"{share:.2%}".replace("%", " %")
+
+
 @pytest.mark.parametrize("column", ["request_model", "model_permaslug"])
 def test_the_model_of_a_gateways_export_is_the_fleets(column: str, tmp_path: Path) -> None:
     """Helicone's and OpenRouter's names of that column were not known, and llama-3.1-8b stood in the scenario."""
