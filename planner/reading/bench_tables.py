@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from statistics import median
 from typing import Any
 
 from planner.reading.benchmarks import stem_of
@@ -22,6 +24,13 @@ _INSERT = re.compile(r"(?i)\s*INSERT INTO \W?(?:llama_bench|test)\W? *\(([^)]*)\
 _HEADER = re.compile(r"\|\s*test\s*\|\s*t/s\s*\|")
 _CLOSE = 0.02
 _FIGURE = re.compile(r"(?i)throughput|latency|ttft|tpot|\bitl|tok(?:en)?s?_?(?:s|per_s)|tok\w*/s|req\w*/s")
+_WITH_UNIT = re.compile(
+    r"\s*([0-9][0-9.,]*)\s*(ms|s|secs?|us|ns|(?:output |total )?tok(?:en)?s?/s(?:ec)?|req(?:uest)?s?/s(?:ec)?)\s*", re.I
+)
+_LEAST_TOKEN_MS = 1.0  # that a token takes; none takes as many seconds
+_FIRST = 0.7  # of the time of a token the least that the first one takes
+_LONG_FIRST = 60.0  # of a number without a unit: no first token takes as many seconds
+_MADE = 50.0  # tokens of an answer of which nothing is told
 _BATCHED = {"pp", "tg", "pl", "speed_pp", "speed_tg"}
 _BATCHED_NAMES = {"PP": "pp", "TG": "tg", "B": "pl", "S_PP t/s": "speed_pp", "S_TG t/s": "speed_tg"}
 
@@ -269,7 +278,11 @@ def read_points(source: Source, asked: Asked) -> Reading:
                   and name.strip().lower() not in proven]:  # fmt: skip
         reading.note(f"columns of figures that are not read, as their names leave open what they are: "
                      f"{', '.join(unread)[:300]}")  # fmt: skip
-    for number, record in _point_records(source, names, separator, reading.skipped):
+    rows = [(number, _units_told(row)) for number, row in _point_records(source, names, separator, reading.skipped)]
+    of_ms, said = _in_ms([row for _, row in rows])
+    for number, record in rows:
+        if of_ms and _bare(list(record)) is None:  # else a latency proves the unit of the throughput
+            record = {f"{name} (ms)" if name in of_ms else name: value for name, value in record.items()}
         point = point_of(record, default_ms=1e3, at=number)
         bare = _bare(list(record))
         if bare is not None:
@@ -282,7 +295,55 @@ def read_points(source: Source, asked: Asked) -> Reading:
         points.append(point)
     if not points and not reading.skipped.count:
         raise refused(source, "nothing-taken", f"no point stands in {source.name}", "is it whole?")
-    return reading_of(reading, points, asked, stem_of(source))
+    reading = reading_of(reading, points, asked, stem_of(source))
+    reading.understood |= {"latencies without a unit": said} if said else {}
+    return reading
+
+
+def _units_told(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row whose cells tell units that the names of their columns do not: ttft of 210.3 ms is ttft (ms) of 210.3."""
+    if not any(isinstance(cell, str) and _WITH_UNIT.fullmatch(cell) for cell in row.values()):
+        return row
+    told: dict[str, Any] = {}
+    for name, cell in row.items():
+        found = _WITH_UNIT.fullmatch(cell) if isinstance(cell, str) else None
+        named, again = latency_key(name, 1.0), latency_key(name, 2.0)
+        if found and (named != again or _bare([name]) is not None):
+            told[f"{name} ({found.group(2)})"] = found.group(1)
+        elif found and (named is None or named[2] == (latency_key(f"ttft ({found.group(2)})", 1.0) or named)[2]):
+            told[name] = found.group(1)
+        else:
+            told[name] = cell
+    return told
+
+
+def _in_ms(rows: Sequence[Mapping[str, Any]]) -> tuple[set[str], str]:
+    """Columns of latencies whose names tell no unit and whose values are milliseconds, and what is said of that.
+
+    A token takes between a millisecond and a second on any engine, which tells the unit by its size; a first token
+    takes no less than another, a whole request as many of them. What is told by nothing is taken as seconds.
+    """
+    values: dict[str, dict[str, list[float]]] = {"tpot": {}, "itl": {}, "ttft": {}, "e2e": {}}
+    for row in rows:
+        for name, cell in row.items():
+            key, again = latency_key(name, 1.0), latency_key(name, 2.0)
+            if key and key != again and key[0] in values and (value := number_of(cell)):
+                values[key[0]].setdefault(name, []).append(value)
+    middle = {kind: median(chain.from_iterable(told.values())) for kind, told in values.items() if told}
+    if not middle:
+        return set(), ""
+    token = middle.get("tpot", middle.get("itl"))
+    made = median([point_of(row, default_ms=1.0).cells.get("output_tokens") or _MADE for row in rows])
+    told = token is not None and token >= _LEAST_TOKEN_MS
+    of_ms = {
+        "tpot": told,
+        "ttft": middle.get("ttft", 0.0) >= (_FIRST * token if told and token else _LONG_FIRST),
+        "e2e": token is not None and told and middle.get("e2e", 0.0) >= token * made / 2,
+    }
+    of_ms["itl"] = of_ms["tpot"]
+    kinds = {unit: [kind.upper() for kind in middle if of_ms[kind] is (unit == "ms")] for unit in ("ms", "s")}
+    said = "; ".join(f"{', '.join(each)} taken as {unit}, by their size" for unit, each in kinds.items() if each)
+    return {name for kind in middle if of_ms[kind] for name in values[kind]}, said
 
 
 def _point_records(

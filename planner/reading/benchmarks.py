@@ -104,7 +104,7 @@ def _vllm_runs(source: Source, skipped: Skips) -> Runs:
             opened["total_tokens_per_sec"] = opened.pop("tokens_per_second")
             opened["scenario"] = "offline"
         elif {"avg_latency", "percentiles"} <= set(record):
-            opened = {"e2e_latency_mean_s": record["avg_latency"]}
+            opened = {"e2e_latency_mean_s": record["avg_latency"], "scenario": "static batch"}
             marks = record.get("percentiles")
             for mark, value in marks.items() if isinstance(marks, dict) else ():
                 opened[f"e2e_latency_p{mark}_s"] = value

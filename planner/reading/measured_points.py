@@ -336,7 +336,8 @@ def _look(reading: Reading, points: list[Point]) -> None:
         cells = point.cells
         load = (
             f"{cells['concurrency']:g} at once" if cells.get("concurrency")
-            else f"{cells['request_rate']:g} requests/s" if cells.get("request_rate") else "all at once"
+            else f"{cells['request_rate']:g} requests/s" if cells.get("request_rate")
+            else "one batch" if _unsized(point) else "all at once"
         )  # fmt: skip
         for name in ("ttft", "tpot", "itl", "e2e"):
             for stat, value in point.latency_ms.get(name, {}).items():
@@ -361,7 +362,16 @@ def _look(reading: Reading, points: list[Point]) -> None:
     reading.understood["latencies"] = "in ms; TPOT without the first token, ITL between tokens"
 
 
+def _unsized(point: Point) -> bool:
+    """Whether it is of a batch that nobody says the sequences of, as results of vllm bench latency are."""
+    return point.cells.get("scenario") == "static batch" and not point.cells.get("concurrency")
+
+
 def _rows_piece(reading: Reading, points: list[Point], stem: str) -> None:
+    if any(map(_unsized, points)):
+        reading.note("how many sequences a batch has, and how long they are, stands in the command alone "
+                     "(--batch-size, --input-len, --output-len): such a latency becomes no row")  # fmt: skip
+        points = [point for point in points if not _unsized(point)]
     whole = [point for point in points if point.cells.get("model") and point.cells.get("accelerator")
              and (point.cells.get("n_accel") or 0) >= 1]  # fmt: skip
     if len(whole) < len(points):

@@ -91,8 +91,43 @@ def test_throughput_and_latency_modes_of_vllm(tmp_path: Path) -> None:
     (row,) = rows_of(reading_of(tmp_path, json.dumps(offline)))
     assert (row["scenario"], float(row["requests_per_s"]), float(row["total_tokens_per_s"])) == ("offline", 10, 6000)
     latency = {"avg_latency": 2.5, "latencies": [2.0, 3.0], "percentiles": {"50": 2.4, "99": 3.0}}
-    found = figures(reading_of(tmp_path, json.dumps(latency)))
-    assert found == {"all at once: E2E mean": 2500, "all at once: E2E median": 2400, "all at once: E2E p99": 3000}
+    reading = reading_of(tmp_path, json.dumps(latency))
+    assert figures(reading) == {"one batch: E2E mean": 2500, "one batch: E2E median": 2400, "one batch: E2E p99": 3000}
+    assert not reading.pieces  # of how many sequences nobody says
+    assert any("--batch-size" in note for note in reading.notes)
+
+
+TABLE = "model,gpu,num_gpus,concurrency,isl,osl,output_throughput,ttft,tpot,e2e\nm,H100,4,32,1024,256,{}\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "ttft_ms", "tpot_ms", "e2e_ms"),
+    [("1234.5,210,22,5845", 210, 22, 5845), ("1234.5,0.21,0.022,5.845", 210, 22, 5845),
+     ("1234.5,1.2,22,5.845", 1200, 22, 5845), ("1234.5,120,,6", 120, None, 6000),
+     ('"1,234.5 tok/s",210 ms,22 ms,5.845 s', 210, 22, 5845),
+     ("1234.5 tokens/s,0.21 s,22000 us,5845ms", 210, 22, 5845)],
+)  # fmt: skip
+def test_latencies_without_a_unit_are_told_by_their_size_or_their_cells(
+    cells: str, ttft_ms: float, tpot_ms: float | None, e2e_ms: float, tmp_path: Path
+) -> None:
+    """A column tpot of 22 was 22 seconds a token, and a row to calibrate by; cells with units were passed over."""
+    (row,) = rows_of(reading_of(tmp_path, TABLE.format(cells)))
+    assert float(row["output_tokens_per_s_total"]) == 1234.5
+    assert float(row["ttft_ms"]) == pytest.approx(ttft_ms)
+    assert row["tpot_ms"] == ("" if tpot_ms is None else f"{tpot_ms:g}")
+    assert float(row["e2e_latency_ms"]) == pytest.approx(e2e_ms)
+
+
+def test_a_unit_of_a_cell_that_contradicts_its_column_is_not_taken(tmp_path: Path) -> None:
+    text = "model,gpu,num_gpus,concurrency,output_throughput,TTFT (ms),TPOT (ms)\nm,H100,4,32,1234.5,1.2 s,22 ms\n"
+    (row,) = rows_of(reading_of(tmp_path, text))
+    assert (row["ttft_ms"], row["tpot_ms"]) == ("", "22")
+
+
+def test_a_throughput_alone_has_the_unit_of_its_cells(tmp_path: Path) -> None:
+    text = "model,gpu,num_gpus,concurrency,throughput\nm,H100,4,32,1234.5 tok/s\nm,H100,4,64,2 req/s\n"
+    tokens, requests = rows_of(reading_of(tmp_path, text))
+    assert (tokens["output_tokens_per_s_total"], requests["requests_per_s"]) == ("1234.5", "2")
 
 
 def test_a_printed_llama_bench(tmp_path: Path) -> None:
