@@ -351,6 +351,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "tokensprompt", "inputusage", "tokencountprompt", "tokensinput", "inputtoken", "prompttoken", "intokens",
         "intok", "usageinput", "usagedetailsinput", "inputtok", "prompttok", "requestlength", "inputcount",
         "usagemetadataprompttokencount", "prompttokencount", "promptevalcount", "genaitokensinput",
+        "nprompttokens", "ninputtokens", "tokensevaluated",
     ),
     "output": (
         "outputtokens", "completiontokens", "generatedtokens", "responsetokens", "outputlength", "numdecodetokens",
@@ -361,6 +362,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "outputusage", "tokencountcompletion", "tokensoutput", "outputtoken", "completiontoken", "responsetoken",
         "outtokens", "outtok", "usageoutput", "usagedetailsoutput", "outputtok", "answerlength", "outputcount",
         "usagemetadatacandidatestokencount", "candidatestokencount", "evalcount", "genaitokensoutput",
+        "ncompletiontokens", "noutputtokens", "ngeneratedtokens", "tokenspredicted", "predictedn",
     ),
     "id": ("requestid", "id", "reqid", "callid", "traceid", "uuid", "xrequestid"),
     "model": ("model", "modelid", "modelname", "modelgroup", "deployment", "requestmodel", "modelpermaslug"),

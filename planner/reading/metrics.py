@@ -143,6 +143,9 @@ def _stem(name: str) -> tuple[str, str]:
     return stem.removesuffix("_total"), part
 
 
+_BROKEN = ("abort", "error")  # how vLLM calls it
+
+
 class Engine:
     """Metrics of one model by role and part of a histogram."""
 
@@ -230,6 +233,11 @@ def _engine_told(reading: Reading, engine: Engine, model: str, before: str, aske
         finished = engine.total("e2e", "count")
     rate = finished / span if finished and span else None
     reading.show(f"{before}requests that finished", finished)
+    broken = sum(each.total for each in engine.of("finished") if each.labels.get("finished_reason") in _BROKEN)
+    if broken:
+        reading.show(f"{before}of them aborted or failed", broken)
+        reading.note("requests that were aborted or failed count in the rate: engines worked on them, and their tokens "
+                     "are among the others")  # fmt: skip
     reading.show(f"{before}rate", rate, "requests/s")
     for role, label in (("prompt", "prompt tokens"), ("answer", "answer tokens")):
         tokens = engine.total(role)

@@ -189,6 +189,22 @@ def test_failed_requests_are_counted(tmp_path: Path) -> None:
     assert reading.skipped.reasons == {"its status says that it failed": (1, 4)}
 
 
+def test_an_access_log_is_told_to_have_no_tokens(tmp_path: Path) -> None:
+    line = '10.0.0.1 - - [02/Mar/2026:08:00:00 +0000] "POST /v1/chat/completions HTTP/1.1" 200 512 "-" "curl/8"\n'
+    with pytest.raises(InputError, match="no tokens"):
+        told(tmp_path, line * 30, name="access.log")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [("n_prompt_tokens", "n_completion_tokens"), ("tokens_evaluated", "tokens_predicted"),
+     ("n_input_tokens", "n_output_tokens")],
+)  # fmt: skip
+def test_more_names_of_lengths(prompt: str, answer: str, tmp_path: Path) -> None:
+    rows = "".join(f"{1.7e9 + n},{500 + n},64\n" for n in range(30))
+    assert figure(told(tmp_path, f"time,{prompt},{answer}\n{rows}"), "prompt, mean") == pytest.approx(514.5)
+
+
 OUTCOMES = [  # of what ended, and of what did not: whatever a log calls it
     ({"success": True}, {"success": False}),
     ({"success": "yes"}, {"success": "no"}),
