@@ -15,6 +15,7 @@ from planner.reading.kinds import Asked, Piece, Reading, read
 from planner.reading.measured_points import number_of
 from planner.reading.piece_writing import write_into, write_piece
 from planner.reading.source import LONGEST_LINE, Source
+from planner.scenario.load import load_scenario
 from tests.reading.cluster_writers import table
 
 ASKED = Asked(model="m", accelerator="h100-sxm-80gb", devices=1)
@@ -167,6 +168,32 @@ def test_usage_by_line(tmp_path: Path) -> None:
     reading = read(_written(tmp_path, text), ASKED, "usage")
     assert (reading.taken, figures(reading)["requests"]) == (3, 18)
     assert skips(reading) == {"the last line, half written": 1}
+
+
+@pytest.mark.parametrize(("days", "hours"), [(2, 24), (14, 168)])
+def test_usage_by_the_hour_tells_the_load_of_a_day_or_week(days: int, hours: int, tmp_path: Path) -> None:
+    """Its peak was the planner's default of twice the mean; an hour that no bucket tells of had no requests."""
+    busy = [0, 0, *range(1, 21), 100, 5]  # requests by hour of the day
+    buckets = [{"start_time": 1772409600 + 3600 * n, "end_time": 1772413200 + 3600 * n,  # Monday 2026-03-02, 0:00 UTC
+                "results": [{"input_tokens": 300 * part, "output_tokens": 60 * part, "num_model_requests": part}
+                            for part in (busy[n % 24] * 3, busy[n % 24])]}
+               for n in range(24 * days) if busy[n % 24] or n == 0]  # fmt: skip
+    reading = reading_of(tmp_path, json.dumps({"data": buckets}), Asked())
+    (profile,) = [piece for piece in reading.pieces if piece.what == "profile"]
+    weights = [float(row["weight"]) for row in csv.DictReader(io.StringIO(profile.text))]
+    assert weights == pytest.approx([each * 4 / 3600 for each in busy] * (hours // 24), rel=1e-5)
+    assert figures(reading)["peak over mean"] == pytest.approx(100 * 24 / sum(busy))
+    assert reading.pieces[-1].fragment["serving"][0]["load_profile"] == profile.name
+    write_into(reading, str(tmp_path / "mine.yaml"), Asked())
+    (fleet,) = load_scenario(tmp_path / "mine.yaml").serving
+    assert fleet.peak_factor == pytest.approx(100 * 24 / sum(busy), rel=1e-4)
+
+
+def test_usage_by_the_day_tells_no_hours(tmp_path: Path) -> None:
+    rows = [[f"2026-03-{day:02d}", 100, 30_000, 6_000, 1.0] for day in range(1, 15)]
+    reading = reading_of(tmp_path, table(USAGE, rows), Asked())
+    assert [piece.what for piece in reading.pieces] == ["scenario"]
+    assert any("the peak, burstiness" in note for note in reading.notes)
 
 
 def test_usage_of_one_time_gives_no_rate(tmp_path: Path) -> None:
