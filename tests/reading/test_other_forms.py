@@ -98,6 +98,50 @@ def test_throughput_and_latency_modes_of_vllm(tmp_path: Path) -> None:
     assert any("--batch-size" in note for note in reading.notes)
 
 
+VLLM_CI = """## Latency tests
+
+| Test name | GPU | Mean latency (ms) | P99 latency (ms) |
+| --- | --- | --- | --- |
+| latency_llama8B_tp1 | H100 | 812.1 | 830.1 |
+
+## Throughput tests
+
+| Test name | GPU | # of req. | Total # of tokens | Tput (req/s) | Tput (tok/s) |
+| --- | --- | --- | --- | --- | --- |
+| throughput_llama8B_tp2 | H100 | 200 | 82000 | 20 | 8200 |
+
+## Serving tests
+
+| Test name | GPU | # of req. | Tput (req/s) | Output Tput (tok/s) | Total Tput (tok/s) | Median TTFT (ms) |
+| --- | --- | --- | --- | --- | --- | --- |
+| serving_llama8B_tp4_sharegpt_qps_4 | H100 | 200 | 3.9 | 780 | 1560 | 52.1 |
+| serving_llama8B_tp4_sharegpt_qps_inf | H100 | 200 | 21 | 4200 | 8400 | 1052.1 |
+"""
+
+
+def test_tables_of_vllms_own_benchmarks(tmp_path: Path) -> None:
+    """Only the first table of a file was seen, and of what the name of a test tells nothing."""
+    reading = reading_of(tmp_path, VLLM_CI, Asked(model="m"))
+    offline, sent, burst = rows_of(reading)
+    assert (reading.taken, reading.skipped.count) == (4, 0)
+    assert figures(reading)["one batch: E2E mean"] == 812.1
+    assert (offline["scenario"], offline["tp"], offline["requests_per_s"]) == ("offline", "2", "20")
+    assert (sent["scenario"], sent["request_rate"], sent["requests_per_s"]) == ("open loop", "4", "3.9")
+    assert (sent["n_accel"], sent["output_tokens_per_s_total"], sent["total_tokens_per_s"]) == ("4", "780", "1560")
+    assert (burst["scenario"], burst["request_rate"], burst["ttft_ms"]) == ("all requests at once", "", "1052.1")
+
+
+def test_requests_that_were_sent_are_no_throughput(tmp_path: Path) -> None:
+    """qps beside a throughput is what was asked for; 4 were told as answered where 2.8 were."""
+    names = ["Test name", "Model", "Input Len", "Output Len", "TP Size", "GPU", "qps", "# of max concurrency.",
+             "Tput (req/s)", "Total Token Tput (tok/s)", "Output Tput (tok/s)", "Mean TTFT (ms)"]  # fmt: skip
+    rows = [["serving_a_tp2", "m", 1024, 128, 2, "H100", rate, 64, 2.8, 3225.6, 358.4, 61.2] for rate in (4, "inf")]
+    text = "".join(f"| {' | '.join(map(str, row))} |\n" for row in [names, ["---"] * len(names), *rows])
+    for row, rate in zip(rows_of(reading_of(tmp_path, text, Asked())), ("4", "")):
+        assert (row["requests_per_s"], row["request_rate"], row["concurrency"]) == ("2.8", rate, "64")
+        assert (row["output_tokens_per_s_total"], row["total_tokens_per_s"]) == ("358.4", "3225.6")
+
+
 TABLE = "model,gpu,num_gpus,concurrency,isl,osl,output_throughput,ttft,tpot,e2e\nm,H100,4,32,1024,256,{}\n"
 
 
