@@ -236,6 +236,28 @@ def test_what_was_not_answered_to_its_end_is_no_load(
         assert told(tmp_path, pd.DataFrame(records).to_csv(index=False)).taken == 30
 
 
+@pytest.mark.parametrize("form", ["json", "table"])
+def test_blocks_of_requests_say_what_each_of_them_says(form: str, tmp_path: Path) -> None:
+    """Sound blocks are taken whole; one request that was broken off has its block taken one by one."""
+    rows = [{"time": 1.7e9 + n, "prompt_tokens": 500 + n % 100, "completion_tokens": 64, "error": None,
+             "status_code": 200, "cached_tokens": n % 300, "finish_reason": "stop"} for n in range(30_000)]  # fmt: skip
+
+    def text() -> str:
+        if form == "table":
+            return pd.DataFrame(rows).to_csv(index=False)
+        return "".join(json.dumps(row) + "\n" for row in rows)
+
+    whole = told(tmp_path, text())
+    rows[7] |= {"error": "TimeoutError"}
+    rows[29_990] |= {"finish_reason": "abort"}
+    parted = told(tmp_path, text())
+    for reading, left in ((whole, rows), (parted, [*rows[:7], *rows[8:29_990], *rows[29_991:]])):
+        frame = pd.DataFrame(left)
+        share = np.minimum(frame["cached_tokens"], frame["prompt_tokens"]).sum() / frame["prompt_tokens"].sum()
+        assert (reading.taken, reading.skipped.count) == (len(left), 30_000 - len(left))
+        assert figure(reading, "prompt tokens from a cache") == pytest.approx(share, rel=1e-12)
+
+
 @pytest.mark.parametrize("details", ["usage.prompt_tokens_details", "usage.input_tokens_details", ""])
 def test_what_a_cache_held_of_prompts_is_told_and_planned(details: str, tmp_path: Path) -> None:
     """Each request of OpenAI's form tells it, and the fleet was sized as if its servers had kept nothing."""
