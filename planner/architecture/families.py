@@ -354,7 +354,7 @@ class Family:
     """A row: what the code of the family fixes. Flags may be changed by the config through `variant`."""
 
     title: str
-    attention: str = "gqa"  # gqa | mla
+    attention: str = "gqa"  # gqa | mla | factorized (queries made in two steps, of one head of keys)
     gated: bool = True
     layer_norm: bool = False  # norms have a bias
     norms: int = 2  # full-width norms of a layer; one less where it has no feed-forward part

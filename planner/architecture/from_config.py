@@ -153,6 +153,8 @@ def _attention(config: Config, family: Family, hidden: int) -> _Attention:
     heads = config.count(*HEAD_KEYS, most="heads")
     if family.attention == "mla":
         return _latent_attention(config, family, hidden, heads)
+    if family.attention == "factorized":
+        return _factorized_attention(config, family, hidden, heads)
     kv_heads = _kv_heads(config, heads)
     if heads % kv_heads:
         message = f"{heads} query heads cannot share {kv_heads} key-value heads evenly"
@@ -336,7 +338,7 @@ def _lightning(config: Config, family: Family, hidden: int) -> _Attention:
         kernel_tokens=1,
         chunk_tokens=config.count("block_size", most="tokens", default=256),
         weights=weights,
-        parameters=weights + heads * size,
+        parameters=weights + heads * size + (2 * size if family.head_norm == "head" else 0),
     )
 
 
@@ -400,6 +402,22 @@ def _head_size(config: Config, family: Family, hidden: int, heads: int) -> int:
         message = f"hidden size {hidden} is not a multiple of {heads} heads, and 'head_dim' is missing"
         config.conflict("heads-not-divisible", message, next((key for key in HEAD_KEYS if config.has(key)), ""))
     return max(hidden // heads, 1)
+
+
+def _factorized_attention(config: Config, family: Family, hidden: int, heads: int) -> _Attention:
+    """Step3: queries of all heads are made of a narrower one that is normed, and share a head of keys and values."""
+    size = _head_size(config, family, hidden, heads)
+    rank = config.count("share_q_dim", most="width", default=size)
+    weights = hidden * (rank + 2 * size) + rank * heads * size + heads * size * hidden
+    return _Attention(
+        kind="gqa",
+        query_heads=heads,
+        kv_heads=1,
+        head_size=size,
+        value_head_size=size,
+        weights=weights,
+        parameters=weights + rank,
+    )
 
 
 def _latent_attention(config: Config, family: Family, hidden: int, heads: int) -> _Attention:

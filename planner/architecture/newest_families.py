@@ -418,6 +418,12 @@ def _jamba_feeds(config: Config, layers: int, hidden: int) -> tuple[Feed, ...]:
     return tuple(routed if routes else Feed(width=width) for routes in _period(config, "expert", layers, 2, 1))
 
 
+def _bailing_others(config: Config, layers: int) -> tuple[bool, ...]:
+    """Ring-linear: the last layer of each whole group attends, and so do those that are left over."""
+    group = config.count("layer_group_size", most="layers", default=1)
+    return tuple((index + 1) % group != 0 and index < layers // group * group for index in range(layers))
+
+
 _LLAMA, _QWEN3, _DEEPSEEK, _GLM4 = (FAMILIES[name] for name in ("llama", "qwen3_moe", "deepseek_v3", "glm4_moe"))
 _STATES = LATER["granitemoehybrid"]
 _LIKE_K_EXAONE = Family(title="K-EXAONE", head_norm="head", window=gemma3_window, feeds=deepseek_feeds,
@@ -435,6 +441,8 @@ NEWEST: Mapping[str, Family] = MappingProxyType(
         "afmoe": Family(title="Trinity", norms=4, head_norm="head", output_gate=True, window=gemma3_window,
                         feeds=deepseek_feeds, defaults=(("sliding_window_pattern", 4),), variant=_named(**_EXPERTS)),
         "axk1": replace(_DEEPSEEK, title="A.X K1"),
+        "bailing_moe_linear": replace(LATER["bailing_moe_v2"], title="Ring-linear", other="lightning",
+                                      others=_bailing_others),
         "bamba": replace(_STATES, title="Bamba", others=_bamba_others, feeds=dense),
         "bitnet": replace(_LLAMA, title="BitNet", norms=3),
         "chatglm": _CHATGLM,
@@ -489,6 +497,7 @@ NEWEST: Mapping[str, Family] = MappingProxyType(
         "sarvam_mla": replace(_DEEPSEEK, title="Sarvam"),
         "sarvam_moe": replace(_GLM4, title="Sarvam", variant=_named(_GLM4.variant, **_EXPERTS)),
         "solar_open": replace(_GLM4, title="Solar Open"),
+        "step3_text": Family(title="Step3", attention="factorized", feeds=_step_feeds, variant=_step),
         "step3p5": _STEP,
         "xverse": replace(_LLAMA, title="XVERSE"),
         "youtu": replace(_DEEPSEEK, title="Youtu", tied=True, feeds=dense),

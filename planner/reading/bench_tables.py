@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from statistics import median
 from typing import Any
 
 from planner.reading.benchmarks import stem_of
-from planner.reading.columns import DecimalSign, number_in, signs_of
+from planner.reading.columns import DecimalSign, number_in, plain, signs_of
 from planner.reading.jsonlines import JsonLines, document_of, flat, head_document, head_keys, records_of
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, Reading, Skips, fit
 from planner.reading.measured_points import Point, latency_key, measured, number_of, point_of, reading_of
@@ -22,6 +24,15 @@ _INSERT = re.compile(r"(?i)\s*INSERT INTO \W?(?:llama_bench|test)\W? *\(([^)]*)\
 _HEADER = re.compile(r"\|\s*test\s*\|\s*t/s\s*\|")
 _CLOSE = 0.02
 _FIGURE = re.compile(r"(?i)throughput|latency|ttft|tpot|\bitl|tok(?:en)?s?_?(?:s|per_s)|tok\w*/s|req\w*/s")
+_TESTS = {"latency": "static batch", "throughput": "offline"}  # how names of vLLM's tests begin
+_TOLD = {"request_rate": re.compile(r"_qps_(\d+(?:\.\d+)?)\b"), "tp": re.compile(r"_tp(\d{1,3})(?=_|$)")}
+_WITH_UNIT = re.compile(
+    r"\s*([0-9][0-9.,]*)\s*(ms|s|secs?|us|ns|(?:output |total )?tok(?:en)?s?/s(?:ec)?|req(?:uest)?s?/s(?:ec)?)\s*", re.I
+)
+_LEAST_TOKEN_MS = 1.0  # that a token takes; none takes as many seconds
+_FIRST = 0.7  # of the time of a token the least that the first one takes
+_LONG_FIRST = 60.0  # of a number without a unit: no first token takes as many seconds
+_MADE = 50.0  # tokens of an answer of which nothing is told
 _BATCHED = {"pp", "tg", "pl", "speed_pp", "speed_tg"}
 _BATCHED_NAMES = {"PP": "pp", "TG": "tg", "B": "pl", "S_PP t/s": "speed_pp", "S_TG t/s": "speed_tg"}
 
@@ -42,8 +53,7 @@ def recognise_llama_bench(source: Source) -> Match:
 def _llama_records(source: Source, skipped: Skips) -> Iterator[tuple[int, Mapping[str, Any]]]:
     names, separator = header_of(source)
     if "S_TG t/s" in source.head_text:
-        names = _ruled(source)
-        for number, row in _ruled_rows(source, names, skipped):
+        for number, row in _ruled_rows(source, skipped):
             yield number, {_BATCHED_NAMES.get(name, name): cell for name, cell in row.items()}
     elif _HEADER.search(source.head_text):
         yield from _printed(source, skipped)
@@ -201,7 +211,8 @@ def _points_below(value: Any, above: Mapping[str, Any], depth: int = 0) -> Itera
 def recognise_points(source: Source) -> Match:
     """A table or records with a model or device, a load, and throughputs or latencies."""
     names, _ = header_of(source)
-    names = _ruled(source) or names
+    if tables := _ruled(source):
+        return max((_by_names(each, 0.8) for each in tables), key=lambda match: match.score)
     if names:
         return _by_names(names, 0.8)
     whole = head_document(source)
@@ -214,23 +225,30 @@ def recognise_points(source: Source) -> Match:
     )
 
 
-def _ruled(source: Source) -> list[str]:
-    """Names of a table in Markdown: cells between bars above a rule of dashes; none where there is no such table."""
-    for above, below in zip(source.first_lines, source.first_lines[1:]):
-        if re.fullmatch(r"\s*\|(?:\s*:?-+:?\s*\|)+\s*", below[:4000]):
-            return [cell.strip(" *`") for cell in above.strip().strip("|").split("|")]
-    return []
+def _ruled(source: Source) -> list[list[str]]:
+    """Names of the tables in Markdown: cells between bars above a rule of dashes, of each table in the head."""
+    return [
+        [cell.strip(" *`") for cell in above.strip().strip("|").split("|")]
+        for above, below in zip(source.first_lines, source.first_lines[1:])
+        if above.lstrip().startswith("|") and re.fullmatch(r"\s*\|(?:\s*:?-+:?\s*\|)+\s*", below[:4000])
+    ]
 
 
-def _ruled_rows(source: Source, names: list[str], skipped: Skips) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for number, line in enumerate(source.lines(), start=1):
+def _ruled_rows(source: Source, skipped: Skips) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Rows of all tables of a file, each by the names above its own rule."""
+    names: list[str] = []
+    before: tuple[int, list[str]] | None = None  # a row, or the names of the next table
+    for number, line in enumerate(chain(source.lines(), [""]), start=1):
         cells = [cell.strip(" *`") for cell in line[:4000].strip().strip("|").split("|")]
-        if not line.lstrip().startswith("|") or cells == names or all(set(cell) <= set(":-") for cell in cells):
+        of_table = line.lstrip().startswith("|")
+        if of_table and before and all(len(cell) > 1 and set(cell) <= set(":-") for cell in cells):
+            names, before = before[1], None
             continue
-        if len(cells) == len(names):
-            yield number, dict(zip(names, cells))
-        else:
-            skipped.add("more or fewer cells than columns", number)
+        if before and len(before[1]) == len(names):
+            yield before[0], dict(zip(names, before[1]))
+        elif before and names:
+            skipped.add("more or fewer cells than columns", before[0])
+        before = (number, cells) if of_table and cells != names else None
 
 
 def _by_names(names: list[str], ceiling: float) -> Match:
@@ -243,7 +261,8 @@ def _by_names(names: list[str], ceiling: float) -> Match:
     marks = {
         "a throughput or latency": timed,
         "a model or device": of_engine or bool(cells & {"model", "accelerator"}),
-        "a load or lengths": bool(cells & {"concurrency", "request_rate", "input_tokens", "output_tokens"}),
+        "a load or lengths": bool(cells & {"concurrency", "request_rate", "input_tokens", "output_tokens"})
+        or "test name" in map(str.lower, names),
     }
     return fit(marks, ceiling=ceiling)
 
@@ -269,7 +288,12 @@ def read_points(source: Source, asked: Asked) -> Reading:
                   and name.strip().lower() not in proven]:  # fmt: skip
         reading.note(f"columns of figures that are not read, as their names leave open what they are: "
                      f"{', '.join(unread)[:300]}")  # fmt: skip
-    for number, record in _point_records(source, names, separator, reading.skipped):
+    rows = [(number, _units_told(_test_told(row)))
+            for number, row in _point_records(source, names, separator, reading.skipped)]  # fmt: skip
+    of_ms, said = _in_ms([row for _, row in rows])
+    for number, record in rows:
+        if of_ms and _bare(list(record)) is None:  # else a latency proves the unit of the throughput
+            record = {f"{name} (ms)" if name in of_ms else name: value for name, value in record.items()}
         point = point_of(record, default_ms=1e3, at=number)
         bare = _bare(list(record))
         if bare is not None:
@@ -279,17 +303,84 @@ def read_points(source: Source, asked: Asked) -> Reading:
                 continue
         if any(key.strip().lower() in ("batch_size", "batch size") for key in record):
             point.cells["scenario"] = "static batch"
+        if "_test" in record:
+            point.cells["scenario"] = record["_test"]
         points.append(point)
     if not points and not reading.skipped.count:
         raise refused(source, "nothing-taken", f"no point stands in {source.name}", "is it whole?")
-    return reading_of(reading, points, asked, stem_of(source))
+    reading = reading_of(reading, points, asked, stem_of(source))
+    reading.understood |= {"latencies without a unit": said} if said else {}
+    return reading
+
+
+def _test_told(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row of vLLM's own tables: what the name of its test tells, and qps beside a throughput, which is what was sent.
+
+    latency_llama8B_tp2 is of one batch, throughput_llama8B_tp1 of all requests at once, serving_llama70B_tp4_qps_16 of
+    sixteen requests a second on four devices.
+    """
+    if "Test name" not in row:
+        return row
+    test = str(row["Test name"])
+    told = {"request_rate" if name == "qps" else name: value for name, value in row.items()}
+    for key, pattern in _TOLD.items():
+        if (found := pattern.search(test)) and not any(plain(name) in (plain(key), "tpsize") for name in row):
+            told.setdefault(key, found.group(1))
+    kind = next((kind for begin, kind in _TESTS.items() if test.startswith(begin)), "")
+    return told | {"_test": kind} if kind else told
+
+
+def _units_told(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row whose cells tell units that the names of their columns do not: ttft of 210.3 ms is ttft (ms) of 210.3."""
+    if not any(isinstance(cell, str) and _WITH_UNIT.fullmatch(cell) for cell in row.values()):
+        return row
+    told: dict[str, Any] = {}
+    for name, cell in row.items():
+        found = _WITH_UNIT.fullmatch(cell) if isinstance(cell, str) else None
+        named, again = latency_key(name, 1.0), latency_key(name, 2.0)
+        if found and (named != again or _bare([name]) is not None):
+            told[f"{name} ({found.group(2)})"] = found.group(1)
+        elif found and (named is None or named[2] == (latency_key(f"ttft ({found.group(2)})", 1.0) or named)[2]):
+            told[name] = found.group(1)
+        else:
+            told[name] = cell
+    return told
+
+
+def _in_ms(rows: Sequence[Mapping[str, Any]]) -> tuple[set[str], str]:
+    """Columns of latencies whose names tell no unit and whose values are milliseconds, and what is said of that.
+
+    A token takes between a millisecond and a second on any engine, which tells the unit by its size; a first token
+    takes no less than another, a whole request as many of them. What is told by nothing is taken as seconds.
+    """
+    values: dict[str, dict[str, list[float]]] = {"tpot": {}, "itl": {}, "ttft": {}, "e2e": {}}
+    for row in rows:
+        for name, cell in row.items():
+            key, again = latency_key(name, 1.0), latency_key(name, 2.0)
+            if key and key != again and key[0] in values and (value := number_of(cell)):
+                values[key[0]].setdefault(name, []).append(value)
+    middle = {kind: median(chain.from_iterable(told.values())) for kind, told in values.items() if told}
+    if not middle:
+        return set(), ""
+    token = middle.get("tpot", middle.get("itl"))
+    made = median([point_of(row, default_ms=1.0).cells.get("output_tokens") or _MADE for row in rows])
+    told = token is not None and token >= _LEAST_TOKEN_MS
+    of_ms = {
+        "tpot": told,
+        "ttft": middle.get("ttft", 0.0) >= (_FIRST * token if told and token else _LONG_FIRST),
+        "e2e": token is not None and told and middle.get("e2e", 0.0) >= token * made / 2,
+    }
+    of_ms["itl"] = of_ms["tpot"]
+    kinds = {unit: [kind.upper() for kind in middle if of_ms[kind] is (unit == "ms")] for unit in ("ms", "s")}
+    said = "; ".join(f"{', '.join(each)} taken as {unit}, by their size" for unit, each in kinds.items() if each)
+    return {name for kind in middle if of_ms[kind] for name in values[kind]}, said
 
 
 def _point_records(
     source: Source, names: list[str], separator: str, skipped: Skips
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    if ruled := _ruled(source):
-        yield from _ruled_rows(source, ruled, skipped)
+    if _ruled(source):
+        yield from _ruled_rows(source, skipped)
         return
     if names:
         yield from _with_dots(source, list(_cells(source, names, separator, skipped)), separator)

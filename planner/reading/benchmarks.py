@@ -104,7 +104,7 @@ def _vllm_runs(source: Source, skipped: Skips) -> Runs:
             opened["total_tokens_per_sec"] = opened.pop("tokens_per_second")
             opened["scenario"] = "offline"
         elif {"avg_latency", "percentiles"} <= set(record):
-            opened = {"e2e_latency_mean_s": record["avg_latency"]}
+            opened = {"e2e_latency_mean_s": record["avg_latency"], "scenario": "static batch"}
             marks = record.get("percentiles")
             for mark, value in marks.items() if isinstance(marks, dict) else ():
                 opened[f"e2e_latency_p{mark}_s"] = value
@@ -392,6 +392,9 @@ def _aiperf_records(source: Source, asked: Asked) -> Reading:
         metrics, meta = record.get("metrics"), record.get("metadata")
         if not isinstance(metrics, dict) or not isinstance(meta, dict) or record.get("error"):
             lines.skipped.add("failed, or no metrics", number)
+            continue
+        if meta.get("was_cancelled") is True or meta.get("benchmark_phase") == "warmup":
+            lines.skipped.add("cancelled, or of the warm-up", number)
             continue
         begin, end = number_of(meta.get("request_start_ns")), number_of(meta.get("request_end_ns"))
         if begin is None or end is None or end < begin:

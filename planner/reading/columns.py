@@ -351,6 +351,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "tokensprompt", "inputusage", "tokencountprompt", "tokensinput", "inputtoken", "prompttoken", "intokens",
         "intok", "usageinput", "usagedetailsinput", "inputtok", "prompttok", "requestlength", "inputcount",
         "usagemetadataprompttokencount", "prompttokencount", "promptevalcount", "genaitokensinput",
+        "nprompttokens", "ninputtokens", "tokensevaluated",
     ),
     "output": (
         "outputtokens", "completiontokens", "generatedtokens", "responsetokens", "outputlength", "numdecodetokens",
@@ -361,10 +362,17 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "outputusage", "tokencountcompletion", "tokensoutput", "outputtoken", "completiontoken", "responsetoken",
         "outtokens", "outtok", "usageoutput", "usagedetailsoutput", "outputtok", "answerlength", "outputcount",
         "usagemetadatacandidatestokencount", "candidatestokencount", "evalcount", "genaitokensoutput",
+        "ncompletiontokens", "noutputtokens", "ngeneratedtokens", "tokenspredicted", "predictedn",
     ),
     "id": ("requestid", "id", "reqid", "callid", "traceid", "uuid", "xrequestid"),
     "model": ("model", "modelid", "modelname", "modelgroup", "deployment", "requestmodel", "modelpermaslug"),
-    "status": ("status", "statuscode", "state", "outcome", "finishstatus"),
+    "status": ("status", "state", "outcome", "finishstatus"),
+    "code": ("statuscode", "httpstatus", "httpstatuscode", "responsestatus", "responsestatuscode", "responsecode",
+             "httpcode", "resultsignature"),
+    "error": ("error", "errormessage", "errortype", "errorcode", "errormsg", "exception", "failurereason"),
+    "success": ("success", "successful", "succeeded", "issuccess", "issuccessful", "ok"),
+    "stopped": ("finishreason", "finishreasons", "stopreason", "cancelled", "canceled", "wascancelled", "iscancelled",
+                "aborted", "isaborted", "choices"),
     "total": (  # of prompt and answer, where one of them is not told
         "totaltokens", "usagetotaltokens", "tokenstotal", "totaltokencount", "usagemetadatatotaltokencount",
         "usagetotal", "numtotaltokens", "totaltokensused", "tokencount",
@@ -375,6 +383,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "cache_write": ("cachecreationinputtokens", "usagecachecreationinputtokens", "cachecreationtokens",
                     "cachewriteinputtokens", "cachewriteinputtokencount"),
     "cached": ("cachehit",),  # of whole answers, by a gateway
+    "reused": (  # of prompts, by the prefix cache of the servers that answered
+        "cachedtokens", "inputcachedtokens", "cachedinputtokens", "promptcachedtokens", "cachedprompttokens",
+        "numcachedtokens", "cachedcontenttokencount", "prefixcachedtokens",
+    ),
     "session": ("sessionid",),  # of which later turns tell how long they wait behind the one before, and no time
     "delay": ("delay", "delayms"),
     "blocks": ("hashids", "blockhashes", "blockids", "prefixhashes"),
@@ -405,10 +417,14 @@ _BELOW = (
     "output",
     "total",
     "thoughts",
+    "reused",
+    "code",
+    "error",
+    "stopped",
 )  # roles whose columns may lie in records of any name: attributes.gen_ai.usage.input_tokens
 _BYTES = ("requestlength", "responselength")  # of web servers and of Azure's logs, in these very words
 _OF_LANGFUSE = {"cache_read": ("inputcachedtokens", "inputcacheread"), "cache_write": ("inputcachecreation",)}
-_PARTS = ("cache_read", "cache_write", "thoughts")  # which a sum of prompt and answer holds already
+_PARTS = ("cache_read", "cache_write", "reused", "thoughts")  # which a sum of prompt and answer holds already
 SYMBOLS = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns"}
 
 
@@ -459,14 +475,14 @@ def roles_of(names: Sequence[str], named: Mapping[str, str] | None = None) -> Ro
                       for stem in _ends_of(name) if stem in known and stem not in _BYTES]  # fmt: skip
         if ranked:
             found[role] = min(ranked)[2]
-    if "time" not in found and "." in found.get("input", ""):  # of a record that holds the tokens, too
-        parts = found["input"].split(".")
-        beside = [(NAMES["time"].index(end), name) for name in names for at in range(1, len(parts))
-                  if name.startswith(begin := ".".join(parts[:at]) + ".")
-                  for end in (plain(name.removeprefix(begin)), plain(_UNIT.sub("", name.removeprefix(begin))))
-                  if end in NAMES["time"]]  # fmt: skip
-        if beside:
-            found["time"] = min(beside)[1]
+    for role in ("time", "status", "success"):
+        if role not in found and "." in found.get("input", ""):  # of a record that holds the tokens, too
+            parts = found["input"].split(".")
+            beside = [(NAMES[role].index(end), name) for name in names for at in range(1, len(parts))
+                      if name.startswith(begin := ".".join(parts[:at]) + ".")
+                      for end in (plain(name.removeprefix(begin)), plain(_UNIT.sub("", name.removeprefix(begin))))
+                      if end in NAMES[role]]  # fmt: skip
+            found |= {role: min(beside)[1]} if beside else {}
     held = found.get("input", "").rpartition(".")[0]
     apart = plain(found.get("input", "")).endswith("usagedetailsinput")  # Langfuse: each kind of tokens by itself
     for role in ("cache_read", "cache_write") if held else ():
@@ -477,7 +493,8 @@ def roles_of(names: Sequence[str], named: Mapping[str, str] | None = None) -> Ro
     of_prompts = plain(found.get("input", ""))
     without = of_prompts.endswith(("inputtokens", "inputtokencount")) and "genai" not in of_prompts
     if not apart and not without:  # prompt tokens hold the cached ones, and so does OpenTelemetry's gen_ai.usage
-        found.pop("cache_read", None)
+        if held := found.pop("cache_read", ""):
+            found.setdefault("reused", held)
         found.pop("cache_write", None)
     legible = {_LOST.sub("\ufffd", name): name for name in names}  # of a file that is in Latin-1, say
     found.update({role: legible.get(_LOST.sub("\ufffd", name), name) for role, name in (named or {}).items()})

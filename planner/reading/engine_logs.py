@@ -223,20 +223,31 @@ _LONGEST = 20_000  # letters of a line that are looked at
 _NAMED = r"(?<![A-Za-z])(?:{})['\"]?\s*[=:]\s*['\"]?(-?\d+)\b"
 _GIVEN = re.compile(_NAMED.format("num_prompt_tokens|prompt_tokens|input_tokens|promptTokens|inputTokens"))
 _MADE = re.compile(_NAMED.format("completion_tokens|output_tokens|generated_tokens|completionTokens|outputTokens"))
+_REUSED = re.compile(_NAMED.format("cached_tokens|cachedTokens"))
+_BROKEN = re.compile(  # how words tell that a request was refused, failed or broken off
+    r"\b(?:http_?)?(?:status|status_?code|code)['\"]?\s*[=:]\s*['\"]?[45]\d\d\b|\blevel['\"]?\s*[=:]\s*['\"]?error\b"
+    r"|finish_?reason['\"]?\s*[=:]\s*(?:\{'type':\s*)?['\"]?(?:abort|error|cancel)", re.I
+)  # fmt: skip
 _WHEN = re.compile(r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?")
+_WRAPPED = re.compile(r'": ?"(?:\\.|[^"{}\\])*\b(?:prompt|input)_?[tT]okens=')  # words within a text of a record
 _COUNTED = re.compile(r"\b(?:ts|time|timestamp)['\"]?[=:] ?['\"]?(\d{10,19}(?:\.\d+)?)\b")
 
 
 def recognise_requests(source: Source) -> Match:
     """Lines with tokens of a prompt, of its answer, and a time."""
     begin = source.head_text.lstrip()[:2]
-    if not source.is_text or begin[:1] == "<" or (begin[:1] == "{" and begin != "{'"):
+    wrapped = begin[:1] == "{" and begin != "{'"  # lines of words in records, as Loki gives them
+    if not source.is_text or begin[:1] == "<":
         return NOTHING
     lines = [line[:_LONGEST] for line in source.head_text.splitlines() if "okens" in line[:_LONGEST]]
     both = [line for line in lines if _GIVEN.search(line) and _MADE.search(line)]
     timed = [line for line in both if _WHEN.search(line) or _COUNTED.search(line)]
     tool = "SGLang" if any("Finish: obj=" in line for line in timed) else ""
-    score = 0.97 if tool else 0.8 if timed else 0.3 if both else 0.0  # beside SGLang's statistics, requests tell more
+    if wrapped:
+        timed = [line for line in timed if _WRAPPED.search(line)]
+    score = (
+        0.97 if tool else (0.62 if wrapped else 0.8) if timed else 0.3 if both else 0.0
+    )  # beside SGLang's statistics, requests tell more
     return Match(score=score, found=("lines with tokens of prompt and answer",) if both else (), tool=tool,
                  missing=() if timed else ("a time in each of them",))  # fmt: skip
 
@@ -253,6 +264,10 @@ def read_requests(source: Source, asked: Asked) -> Reading:
             others += bool(text.strip())
             continue
         when, counted = _WHEN.search(text), _COUNTED.search(text)
+        if _BROKEN.search(text):
+            skipped.add("its line says that it failed or was broken off", number)
+            log.failed += 1
+            continue
         tokens = float(given[1]), float(made[1])
         try:
             time = iso_seconds(when[0].replace(",", "."), zone) if when else float(counted[1]) if counted else None
@@ -268,6 +283,8 @@ def read_requests(source: Source, asked: Asked) -> Reading:
             log.written = True
             log.zones.add(has_zone(when[0]))
         log.add(time, *tokens, number)
+        if reused := _REUSED.search(text):
+            log.reused, log.held = log.reused + min(max(float(reused[1]), 0.0), tokens[0]), log.held + tokens[0]
     reading = log.reading("requests-lines", "a log of requests, lines of words", skipped, source.cut_lines)
     reading.show("lines of other things", others or None)
     return reading

@@ -42,6 +42,7 @@ class Node:
     devices: int
     memory_bytes: float | None = None  # of one device, as its driver shows it
     machine: str = ""  # type of the instance, where one is told
+    linked: int = 0  # chips of the slice that it is part of, over several machines; 0: it is by itself
 
 
 @lru_cache(maxsize=1)
@@ -187,7 +188,16 @@ def told_of(reading: Reading, nodes: list[Node]) -> None:
     reading.show("accelerators", sum(node.devices for node in nodes))
     found: Counter[str] = Counter()
     owned: Counter[str] = Counter()
-    for (device_name, devices, memory_bytes, machine), count in sorted(_alike(nodes).items(), key=str):
+    for (device_name, devices, memory_bytes, machine, linked), count in sorted(_alike(nodes).items(), key=str):
+        if linked > devices:
+            parts = count
+            count, rest = divmod(parts * devices, linked)
+            if rest:
+                reading.note(f"{parts} machines of {devices} chips are no whole number of slices of {linked}: "
+                             f"{rest} chips are left out")  # fmt: skip
+            if not count:
+                continue
+            devices, machine = linked, ""
         node = Node(name="", device=device_name, devices=devices, memory_bytes=memory_bytes, machine=machine)
         of_machine = _of_machine(catalog, machine)
         surest = of_machine if of_machine and _fits(catalog, of_machine, memory_bytes) else ""
@@ -198,7 +208,7 @@ def told_of(reading: Reading, nodes: list[Node]) -> None:
         shape = _shape_of(catalog, node, device) if device else None
         if shape is not None:
             owned[shape.id] += count
-            if shape.kind != "onprem" and not machine:
+            if shape.kind != "onprem" and not machine and not linked:
                 reading.note(f"{count} × {devices} {device}: no plain box of the catalog; taken as {shape.id}")
             continue
         if not device_name and not device:
@@ -220,8 +230,8 @@ def told_of(reading: Reading, nodes: list[Node]) -> None:
     reading.pieces.append(Piece(what="scenario", name="owned", fragment={"hardware": {"owned": entries}}, says=says))
 
 
-def _alike(nodes: list[Node]) -> Counter[tuple[str, int, float | None, str]]:
-    return Counter((node.device, node.devices, node.memory_bytes, node.machine) for node in nodes)
+def _alike(nodes: list[Node]) -> Counter[tuple[str, int, float | None, str, int]]:
+    return Counter((node.device, node.devices, node.memory_bytes, node.machine, node.linked) for node in nodes)
 
 
 def mebibytes(text: str) -> float | None:

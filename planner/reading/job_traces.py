@@ -485,7 +485,11 @@ _NODES: Mapping[str, Sequence[str]] = {
     "device": ("model", "gpumodel", "gputype", "gpuspec", "gpuname", "accelerator", "gpuproduct", "device", "gpu"),
     "memory": ("gpumemorymib", "gpumemorymb", "gpumemmib", "gpumemmb"),
     "gigabytes": ("gpumemorygb", "gpumemorygib", "gpumemgb", "vramgb", "gpumemory", "gpumem", "vram"),
+    "state": ("state", "status", "nodestate", "nodestatus", "machinestate", "health", "availability"),
 }
+_OUT = re.compile(
+    r"down|drain|fail|fault|maint|off|broken|dead|not ?ready|unavail|unhealthy|cordon|decomm|retired|repair", re.I
+)
 _LARGEST_GB = 2000  # of a device: what is larger is in another unit
 _SIZED = re.compile(r"^(V100)M(16|32)$", re.I)  # as Alibaba names it: with 16 or 32 GB
 
@@ -510,6 +514,8 @@ def read_nodes(source: Source, asked: Asked) -> Reading:
         count, name = number_of(row["gpus"]), row["name"][:300]
         if count == 0:
             reading.skipped.add("no accelerator", line)
+        elif _OUT.search(row.get("state", "")[:100]):
+            reading.skipped.add("out of use, as its state says", line)
         elif count is None or count != int(count) or not 1 <= count <= 1024:
             reading.skipped.add("no count of accelerators", line)
         elif not name or name in nodes:

@@ -237,6 +237,11 @@ _NO_TEXT = (  # first bytes of what people have beside texts, and what to make o
     (b"BZh", "it is packed by bzip2: unpack it first, or pack it by gzip or zstd"),
     (b"\xfd7zXZ", "it is packed by xz: unpack it first, or pack it by gzip or zstd"),
 )
+_ACCESS = re.compile(r"^\S+ \S+ \S+ \[\d\d/\w{3}/\d{4}:[\d:]{8} [+-]\d{4}\] \"[A-Z]{3,7} \S", re.M)
+_NO_TOKENS = (
+    "it is an access log of a web server, which has times and bytes and no tokens: a log of usage.prompt_tokens and "
+    "usage.completion_tokens of each answer is read, and so are /metrics of the engines behind it (vLLM, SGLang, TGI)"
+)
 _OURS = re.compile(r"""\A(?:\s|#[^\n]*\n)*(?:\{\s*"schema"\s*:\s*"|schema:\s*["']?)((?:plan|catalog)/[a-z0-9/]+)""")
 _ITS_USE = {  # what this program wrote, or reads elsewhere, and by which command
     "plan/v1": "it is a scenario: plan solve FILE",
@@ -291,7 +296,7 @@ def kind_of(source: Source, named: str = "", asked: Asked | None = None) -> tupl
     hint = next((hint for sign, hint in _NO_TEXT if source.head.startswith(sign)), "") or _no_text(source)
     if not hint and (broken := _broken(source)):
         raise broken
-    hint = hint or _nearest(matches)
+    hint = hint or (_NO_TOKENS if _ACCESS.search(source.head_text) else _nearest(matches))
     raise _unread(source, "unknown-format", f"{source.name} is of no kind that is read", hint)
 
 

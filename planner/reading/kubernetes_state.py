@@ -5,6 +5,7 @@ Nodes are JSON or YAML, or as kubectl prints them: described one by one, or a li
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -43,6 +44,16 @@ _GKE_SIZES = {"nvidia-tesla-a100": 40 * 2.0**30}
 _GKE_SLICE, _GKE_CLIENTS = "cloud.google.com/gke-gpu-partition-size", "cloud.google.com/gke-max-shared-clients-per-gpu"
 _MAKERS = {"nvidia", "amd", "intel", "true"}  # a label that says no more names no device
 _AMD_COUNTED = re.compile(r"^(?:beta\.)?amd\.com/gpu\.product-name\.(.{1,100})$")  # name in the key, count as value
+_AMD_ID = re.compile(r"^(?:beta\.)?amd\.com/gpu\.device-id(?:\.([0-9a-f]{4}))?$", re.I)
+# PCI ids of vendor 1002, of whole devices and of virtual functions (as Azure passes them on); 740c is of two products
+# ROCm/gpu-operator:helm-charts-k8s/templates/gpu-nfd-default-rule.yaml@33e9097, 2026-11-21
+_AMD_NAMES = {
+    "738c": "MI100", "738e": "MI100", "740f": "MI210", "7410": "MI210", "7408": "MI250X", "74a0": "MI300A",
+    "74a1": "MI300X", "74a9": "MI300X", "74b5": "MI300X", "74bd": "MI300X", "74a2": "MI308X", "74a8": "MI308X",
+    "74b6": "MI308X", "74bc": "MI308X", "74a5": "MI325X", "74b9": "MI325X", "75a0": "MI350X", "75b0": "MI350X",
+    "75a3": "MI355X", "75b3": "MI355X",
+}  # fmt: skip
+_SLICE = re.compile(r"\d{1,3}(?:x\d{1,3}){1,2}")  # of TPUs: chips that are linked, over all machines that hold them
 _MEMORIES = {
     "nvidia.com/gpu.memory": 2.0**20, "karpenter.k8s.aws/instance-gpu-memory": 2.0**20, "gpu.nvidia.com/vram": 2.0**30,
     "amd.com/gpu.vram": 2.0**30, "beta.amd.com/gpu.vram": 2.0**30,
@@ -166,14 +177,23 @@ def node_of(item: Any, asked: Asked) -> Node | str:
         devices=count,
         memory_bytes=_memory(labels) or _GKE_SIZES.get(product),
         machine=next((str(labels[key])[:100] for key in _MACHINES if labels.get(key)), ""),
+        linked=_linked(labels),
     )
+
+
+def _linked(labels: dict[str, Any]) -> int:
+    """Chips of the slice of TPUs that a machine is part of; 0 for what is none.  [count]"""
+    topology = str(labels.get("cloud.google.com/gke-tpu-topology", ""))
+    return math.prod(map(int, topology.split("x"))) if _SLICE.fullmatch(topology) else 0
 
 
 def _product(labels: dict[str, Any]) -> str:
     """What the labels call a device; "" where they name none, or its maker only."""
     named = (str(labels[key]) for key in _PRODUCTS if labels.get(key))
     counted = (found.group(1) for key in labels if (found := _AMD_COUNTED.match(str(key)[:200])))
-    return next((name for name in (*named, *counted) if name.lower() not in _MAKERS), "")
+    ids = (str(found.group(1) or value) for key, value in labels.items() if (found := _AMD_ID.match(str(key)[:200])))
+    by_id = (_AMD_NAMES.get(each.lower().removeprefix("0x"), "") for each in ids)
+    return next((name for name in (*named, *counted, *by_id) if name and name.lower() not in _MAKERS), "")
 
 
 def _memory(labels: dict[str, Any]) -> float | None:

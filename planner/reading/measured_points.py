@@ -23,7 +23,7 @@ _LATENCIES = {
     "itl": re.compile(r"\bitl\b|inter token latency|intertokenlatency"),
     "e2e": re.compile(
         r"e2el|\be2e\b(?!.*\btok)|request latency|end to end latency|end2end latency|^response time\b"
-        r"|^average latency( m?s)?$"
+        r"|^(?:mean|average|median|p\d\d) latency( m?s)?$"
     ),
 }
 _NOT_LATENCY = re.compile(r"normalized|per s\b|throughput|slo|sla|goodput|requests|second token|first output token")
@@ -43,24 +43,25 @@ _MEANS: Mapping[str, tuple[str, ...]] = {
         "throughputtokenpers", "outputtokenthroughputavgtokenssec", "outputtps", "systemoutputthroughputtoks",
         "throughputaveragetokenss", "predictedpersecond", "outputtokpersec",
         "outputthroughputtokpersec", "outputthroughputtokenspersec", "outputtokenthroughputtps",
-        "throughputtokpersec", "tokpersec", "outputtoks",
+        "throughputtokpersec", "tokpersec", "outputtoks", "outputtputtoks",
     ),
     "total_tokens_per_s": (
         "totaltokenthroughput", "totalthroughput", "totaltokenspersec", "totaltokenthroughputtoks",
         "totaltokenthroughputtokenssec", "throughputtokenspersectotal", "tokenspersecond",
         "totaltokenthroughputavgtokenssec", "systemtotalthroughputtoks", "totaltokpersec",
-        "totalthroughputtokpersec", "totalthroughputtokenspersec", "totaltps",
+        "totalthroughputtokpersec", "totalthroughputtokenspersec", "totaltps", "totaltokentputtoks", "totaltputtoks",
     ),
     "requests_per_s": (
         "requestthroughput", "requestspersecond", "requestspersec", "requestthroughputreqs", "requestthroughputreqsec",
         "achievedqps", "requestthroughputavgrequestssec", "throughputrequestspersec", "qps", "averageqps", "reqpersec",
-        "throughputreqpersec",
+        "throughputreqpersec", "tputreqs",
     ),
     "concurrency": (
         "maxconcurrency", "numconcurrentrequests", "clientconcurrency", "concurrency", "maxrequestconcurrency",
         "batchsize", "concurrentrequests", "requestconcurrency", "numusers",
         "maximumrequestconcurrency", "maxreqeuestconcurrency", "conc", "numberofconcurrency",
         "avgnumconcurrentrequests", "numberofconcurrentrequests", "numconcurrency", "concurrentusers", "bs",
+        "ofmaxconcurrency",
     ),
     "request_rate": ("requestrate", "requestedrate", "targetqps", "trafficrequestrate", "offeredrate",
                      "requestrateconfiguredrps"),
@@ -91,12 +92,13 @@ _MEANS: Mapping[str, tuple[str, ...]] = {
     "weight_precision": ("precision", "weightprecision", "quantization", "modelprecision"),
     "_completed": (
         "completed", "successfulrequests", "numrequests", "requestcount", "requestcountavgrequests",
-        "resultsnumcompletedrequests", "successescount", "succeedrequests",
+        "resultsnumcompletedrequests", "successescount", "succeedrequests", "ofreq", "successfulreq",
     ),
     "_failed": ("failed", "failedrequests", "failurescount", "errorrequestcountavgrequests", "resultsnumerrors"),
     "_total_input": ("totalinputtokens", "totalinput"),
     "_total_output": ("totaloutputtokens", "totalgeneratedtokens"),
-    "_tokens_per_s": ("tokenthroughput", "tokenthroughputtokenssec", "tokenthroughputtokss", "tokensthroughput"),
+    "_tokens_per_s": ("tokenthroughput", "tokenthroughputtokenssec", "tokenthroughputtokss", "tokensthroughput",
+                      "tputtoks"),
     "_duration": ("duration", "benchmarkdurations", "elapsedtime", "benchmarkduration"),
     "output_tokens_per_s_per_device": (
         "throughputtokenspersecperchip", "pergpuoutputthroughputtpsgpu", "outputtputpergpu",
@@ -336,7 +338,8 @@ def _look(reading: Reading, points: list[Point]) -> None:
         cells = point.cells
         load = (
             f"{cells['concurrency']:g} at once" if cells.get("concurrency")
-            else f"{cells['request_rate']:g} requests/s" if cells.get("request_rate") else "all at once"
+            else f"{cells['request_rate']:g} requests/s" if cells.get("request_rate")
+            else "one batch" if _unsized(point) else "all at once"
         )  # fmt: skip
         for name in ("ttft", "tpot", "itl", "e2e"):
             for stat, value in point.latency_ms.get(name, {}).items():
@@ -361,7 +364,16 @@ def _look(reading: Reading, points: list[Point]) -> None:
     reading.understood["latencies"] = "in ms; TPOT without the first token, ITL between tokens"
 
 
+def _unsized(point: Point) -> bool:
+    """Whether it is of a batch that nobody says the sequences of, as results of vllm bench latency are."""
+    return point.cells.get("scenario") == "static batch" and not point.cells.get("concurrency")
+
+
 def _rows_piece(reading: Reading, points: list[Point], stem: str) -> None:
+    if any(map(_unsized, points)):
+        reading.note("how many sequences a batch has, and how long they are, stands in the command alone "
+                     "(--batch-size, --input-len, --output-len): such a latency becomes no row")  # fmt: skip
+        points = [point for point in points if not _unsized(point)]
     whole = [point for point in points if point.cells.get("model") and point.cells.get("accelerator")
              and (point.cells.get("n_accel") or 0) >= 1]  # fmt: skip
     if len(whole) < len(points):

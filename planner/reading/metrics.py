@@ -143,6 +143,9 @@ def _stem(name: str) -> tuple[str, str]:
     return stem.removesuffix("_total"), part
 
 
+_BROKEN = ("abort", "error")  # how vLLM calls it
+
+
 class Engine:
     """Metrics of one model by role and part of a histogram."""
 
@@ -230,6 +233,11 @@ def _engine_told(reading: Reading, engine: Engine, model: str, before: str, aske
         finished = engine.total("e2e", "count")
     rate = finished / span if finished and span else None
     reading.show(f"{before}requests that finished", finished)
+    broken = sum(each.total for each in engine.of("finished") if each.labels.get("finished_reason") in _BROKEN)
+    if broken:
+        reading.show(f"{before}of them aborted or failed", broken)
+        reading.note("requests that were aborted or failed count in the rate: engines worked on them, and their tokens "
+                     "are among the others")  # fmt: skip
     reading.show(f"{before}rate", rate, "requests/s")
     for role, label in (("prompt", "prompt tokens"), ("answer", "answer tokens")):
         tokens = engine.total(role)
@@ -302,11 +310,8 @@ def _fleet_told(
         fleet["prefix_cached"] = f"{shared:.2%}".replace("%", " %")
     profile = load_profile(engine, asked.time_zone) if rate else None
     if profile:
-        file = f"{name}.load.csv"
-        fleet["load_profile"] = file
-        text = csv_text(["hour", "weight"], ([hour, f"{weight:.6g}"] for hour, weight in enumerate(profile)))
-        says = f"load over {'a week' if len(profile) == WEEK_HOURS else 'a day'}"
-        reading.pieces.append(Piece(what="profile", name=file, text=text, says=says))
+        reading.pieces.append(profile_piece(name, profile))
+        fleet["load_profile"] = reading.pieces[-1].name
     says = f"a fleet for the load of {printable(reading.source)}"
     reading.pieces.append(Piece(what="scenario", name="scenario.yaml", fragment={"serving": [fleet]}, says=says))
 
@@ -314,16 +319,40 @@ def _fleet_told(
 def load_profile(engine: Engine, zone: str) -> list[float] | None:
     """Requests by hour of the week, else of the day, of the time zone; None where hours are missing."""
     found = engine.of("finished") or engine.of("e2e", "count")
-    came: defaultdict[int, float] = defaultdict(float)
     edges = sorted({time for each in found for time in each.times})
+    steps = ((begin, end, step) for each in found for step, begin, end in zip(each.steps, each.times, each.times[1:]))
+    return weights_by_hour(pairwise(edges), steps, zone)
+
+
+def profile_piece(name: str, weights: Sequence[float]) -> Piece:
+    """The file of a load profile: weights by hour of a day or week, of a fleet by its name."""
+    text = csv_text(["hour", "weight"], ([hour, f"{weight:.6g}"] for hour, weight in enumerate(weights)))
+    says = f"load over {'a week' if len(weights) == WEEK_HOURS else 'a day'}"
+    return Piece(what="profile", name=f"{name}.load.csv", text=text, says=says)
+
+
+def weights_by_hour(
+    seen: Iterable[tuple[float, float]], counted: Iterable[tuple[float, float, float]], zone: str
+) -> list[float] | None:
+    """Requests a second by hour of the week, else of the day, of a time zone; None where hours are missing.  [1/s]
+
+    Parameters
+    ----------
+    seen
+        Times that are covered, from and to, with requests or without; each a week at most.  [s]
+    counted
+        Times, from and to, and the requests that came in them.  [s, s, count]
+    zone
+        Whose hours they are.
+    """
+    came: defaultdict[int, float] = defaultdict(float)
     covered: defaultdict[int, float] = defaultdict(float)
-    for begin, end in pairwise(edges):
+    for begin, end in seen:
         for hour, seconds in _hours(begin, end, zone):
             covered[hour] += seconds
-    for each in found:
-        for step, begin, end in zip(each.steps, each.times, each.times[1:]):
-            for hour, seconds in _hours(begin, end, zone):
-                came[hour] += step * seconds / (end - begin)
+    for begin, end, step in counted:
+        for hour, seconds in _hours(begin, end, zone):
+            came[hour] += step * seconds / (end - begin)
     if len(covered) < WEEK_HOURS:
         for sums in (came, covered):
             for hour in [hour for hour in sums if hour >= DAY_HOURS]:

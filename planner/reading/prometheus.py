@@ -128,8 +128,8 @@ def recognise_answer(source: Source) -> Match:
 
 
 _LINES_OF_LOKI = (
-    "logcli query … --output=jsonl > FILE is read where lines are records of requests, and so is what jq -c "
-    "'.data.result[].values[] | {timestamp: .[0], line: .[1]}' FILE makes of it"
+    "logcli query … --output=jsonl > FILE is read where lines tell prompt_tokens and completion_tokens, and so is what "
+    "jq -c '.data.result[].values[] | {timestamp: .[0], line: .[1]}' FILE makes of it"
 )
 
 

@@ -34,10 +34,11 @@ from planner.reading.tables import places_of, printable, records_by_role, rows_o
 # role -> plain names of its column, the surest first; a price has its own test
 _ROLES = {
     "device": ("gpumodel", "gpuname", "gputype", "acceleratorname", "accelerator", "device", "gpudescription", "gpu",
-               "chip", "model"),
+               "chip", "model", "displayname"),
     "machine": ("instancetype", "instancename", "machinetype", "instance", "machine", "shape", "flavor", "sku"),
     "provider": ("provider", "cloud", "cloudprovider", "vendor", "csp"),
     "count": ("gpucount", "numgpus", "gpus", "acceleratorcount", "ngpus", "devices", "count"),
+    "memory": ("memoryingb", "memorygb", "gpumemorygb", "vramgb", "vram", "gpumemory", "gpuram"),
     "region": ("region", "location"),
     "terms": ("pricemodel", "pricingmodel", "pricing", "terms", "term", "commitment", "billing"),
     "currency": ("currency", "billingcurrency"),
@@ -62,6 +63,10 @@ _PROVIDERS = {
     "lambdacloud": "lambda", "datacrunch": "verda", "vastai": "vast", "runpodio": "runpod",
 }  # fmt: skip
 _PLAIN = {"operatingSystem": "Linux", "tenancy": "Shared", "capacitystatus": "Used", "preInstalledSw": "NA"}
+_RUNPOD = {  # its prices of one device an hour, which their names do not tell: whose, on which terms
+    "secureprice": ("runpod", "on_demand"), "communityprice": ("runpod-community", "on_demand"),
+    "securespotprice": ("runpod", "spot"), "communityspotprice": ("runpod-community", "spot"),
+}  # fmt: skip
 _MOST_ROWS = 50_000
 _OTHER_TERMS = "on terms that the catalog does not have"
 
@@ -77,6 +82,7 @@ class _Quote:
     provider: str = ""
     region: str = ""
     count: float | None = None
+    gigabytes: str = ""  # of one device, where its name does not tell them
     terms: str = "on_demand"  # "" for terms that are none of the catalog's
     day: str = ""
     line: int = 1
@@ -94,8 +100,8 @@ class _Found:
 
 def _prices_of(names: list[str]) -> list[str]:
     """Columns of an hour's price."""
-    return [name for name in names if _MONEY.search(english(name)) and _HOUR.search(name)
-            and not re.search(r"(?i)token|throughput|upfront|total", name)]  # fmt: skip
+    return [name for name in names if plain(name) in _RUNPOD or (_MONEY.search(english(name)) and _HOUR.search(name)
+            and not re.search(r"(?i)token|throughput|upfront|total", name))]  # fmt: skip
 
 
 def recognise(source: Source) -> Match:
@@ -111,7 +117,9 @@ def recognise(source: Source) -> Match:
         return Match(score=0.2 * any(marks.values()), missing=("a price per hour",))
     if any(_MEASURED.search(name) for name in names):  # points that were measured, with what they cost
         return fit(marks, ceiling=0.5)
-    return fit(marks, ceiling=0.92 if "provider" in places else 0.75)  # machines of one's own have no provider
+    tool = "RunPod" if any(plain(name) in _RUNPOD for name in names) else ""
+    whose = bool(tool) or "provider" in places  # machines of one's own have no provider
+    return fit(marks, tool=tool, ceiling=0.92 if whose else 0.75)
 
 
 def read(source: Source, asked: Asked) -> Reading:
@@ -142,7 +150,7 @@ def _take(quote: _Quote, catalog: Catalog, found: _Found, reading: Reading, aske
     if alike not in found.known:
         shape = _shape_of(quote, catalog)
         provider = quote.provider or (shape.provider if shape else "")
-        device = shape.device if shape else device_of(quote.device or quote.machine)
+        device = shape.device if shape else _device_of(quote)
         offers = _offers_of(replace(quote, provider=provider), catalog, shape, device)
         found.known[alike] = (shape, device, offers)
     shape, device, offers = found.known[alike]
@@ -182,6 +190,14 @@ def _shape_of(quote: _Quote, catalog: Catalog) -> Shape | None:
         shape for shape in catalog.shapes.values() if shape.name == name and quote.provider in ("", shape.provider)
     ]
     return found[0] if len(found) == 1 else None
+
+
+def _device_of(quote: _Quote) -> str:
+    """The device of a row, by its memory where that tells devices of one name apart."""
+    said = quote.device or quote.machine
+    if quote.gigabytes and (told := device_of(said, float(quote.gigabytes) * 2**30)):
+        return told
+    return device_of(said) or (device_of(f"{said} {quote.gigabytes}GB") if quote.gigabytes else "")
 
 
 def _offers_of(quote: _Quote, catalog: Catalog, shape: Shape | None, device: str) -> list[Offer]:
@@ -238,7 +254,7 @@ def _quotes(source: Source, reading: Reading, asked: Asked) -> Iterator[_Quote]:
     signs = {f"price {number}": told[name] for number, name in enumerate(columns)}
     if said:
         reading.understood["numbers"] = said
-    of_device = [bool(_OF_DEVICE.search(english(name))) or alone for name in columns]
+    of_device = [bool(_OF_DEVICE.search(english(name))) or alone or plain(name) in _RUNPOD for name in columns]
     reading.understood["price"] = (
         "of one device"
         if all(of_device)
@@ -266,11 +282,19 @@ def _quoted(
     elif not row.get("device") and not row.get("machine"):
         reading.skipped.add("no device or machine", line)
     else:
+        provider, terms = _RUNPOD.get(plain(name), (row.get("provider", ""), _model_of(name, row.get("terms", ""))))
         price = price / 100 if re.search(r"(?i)(?:\b|_)cents?(?:\b|_)|¢", name) else price
         yield _Quote(price=price, of_device=of_device, device=row.get("device", ""), machine=row.get("machine", ""),
-                     provider=_provider_of(row.get("provider", "")), region=row.get("region", ""),
-                     count=number_of(row.get("count", "")), terms=_model_of(name, row.get("terms", "")), line=line,
+                     provider=_provider_of(provider), region=row.get("region", ""),
+                     count=number_of(row.get("count", "")), terms=terms, line=line,
+                     gigabytes=_gigabytes(row.get("memory", "")),
                      day=_day(row.get("day", "")))  # fmt: skip
+
+
+def _gigabytes(text: str) -> str:
+    """Whole gigabytes of a cell as 80, 80.0, 80 GB or 80 GiB; "" for another unit."""
+    found = re.fullmatch(r"(\d{1,3})(?:\.0)?\s*(?:gi?b)?", text.strip(), re.I)
+    return found.group(1) if found else ""
 
 
 def _day(text: str) -> str:
@@ -381,6 +405,18 @@ def _aws_spot(document: Any, reading: Reading) -> Iterator[_Quote]:
                      day=_day(time), line=number)  # fmt: skip
 
 
+def _runpod(document: Any, reading: Reading) -> Iterator[_Quote]:
+    """RunPod's gpuTypes: prices of one device of each kind; 0 or none where it is not sold so."""
+    reading.understood["price"] = "of one device"
+    rows = listed(mapping(mapping(document).get("data")).get("gpuTypes")) or listed(document)
+    for number, row in enumerate(map(mapping, rows), start=1):
+        for name, value in row.items():
+            if plain(name) in _RUNPOD and value:
+                told = {"price": str(value), "device": str(row.get("displayName") or row.get("id"))[:200],
+                        "memory": str(row.get("memoryInGb") or "")}  # fmt: skip
+                yield from _quoted(told, "price", name, ".", True, number, reading)
+
+
 def _vast(document: Any, reading: Reading) -> Iterator[_Quote]:
     """Offers of Vast: machines of many hosts, each with its price."""
     reading.understood["price"] = "of a machine"
@@ -399,6 +435,7 @@ _ANSWERS: tuple[tuple[str, set[str], Callable[[Any, Reading], Iterator[_Quote]]]
     ("AWS price list", {"offerCode", "products", "instanceType"}, _aws_offers),
     ("aws pricing get-products", {"PriceList"}, _aws_answers),
     ("aws ec2 describe-spot-price-history", {"SpotPriceHistory", "SpotPrice"}, _aws_spot),
+    ("RunPod", {"securePrice", "displayName", "memoryInGb"}, _runpod),
     ("Vast offers", {"dph_total", "num_gpus", "gpu_name"}, _vast),
 )
 

@@ -54,6 +54,9 @@ class RequestLog:
     models: list[str] = field(default_factory=list)  # that the first requests name
     zones: set[bool] = field(default_factory=set)  # whether times name their zone
     turns: dict[str, Any] = field(default_factory=dict)  # session -> time of its last request
+    failed: int = 0  # requests that their log says were not answered to their end
+    reused: float = 0.0  # of prompts, by the cache of the servers, as the log tells it  [tokens]
+    held: float = 0.0  # of prompts of which it is told  [tokens]
     waited: int = 0  # requests whose time is that of the one before and a delay
     ids: array[int] = field(default_factory=lambda: array("q"))
     blocks: PrefixBlocks = field(default_factory=lambda: PrefixBlocks())
@@ -245,6 +248,7 @@ class RequestLog:
 
     def _scenario(self, reading: Reading, fleet: dict[str, Any]) -> None:
         share = self.blocks.share()
+        share = self.reused / self.held if share is None and self.held else share
         if share:
             fleet["prefix_cached"] = f"{share:.2%}".replace("%", " %")
         says = f"a fleet for {reading.taken:,} requests of {self.source.name}"
@@ -382,7 +386,13 @@ class RequestLog:
         if rates.size:
             busiest = int(np.argmax(rates))
             reading.show("busiest hour of the " + ("week" if rates.size > 24 else "day"), busiest)
+        if self.failed:
+            did = "what engines did for them comes on top"
+            reading.note(f"{self.failed:,} requests without an end are no load here; {did}")
         share = self.blocks.share()
+        if share is None and self.held:
+            reading.show("prompt tokens from a cache", self.reused / self.held)
+            reading.note("prefix_cached is the share of prompts that the servers of this log had in their caches")
         if share is not None:
             reading.show("prompt tokens of a prefix seen before", share)
             reading.note("the share of prefixes seen before holds for a cache that forgets nothing, on one replica")

@@ -39,15 +39,14 @@ from planner.reading.source import Source, refused
 _NEEDED = ("time", "input", "output")
 _SAID = {"time": "a time of each request", "input": "tokens of its prompt", "output": "tokens of its answer"}
 _CACHE = ("cache_read", "cache_write")
-_ONE_BY_ONE = (
-    "status",
-    "cached",
-    "delay",
-    "thoughts",
-    *_CACHE,
-)  # roles with which requests are taken one after the other
+_OUTCOMES = ("status", "code", "success", "error", "stopped")
+_ONE_BY_ONE = {"cached", "delay", "thoughts", "day", *_CACHE}  # roles with which requests are taken one after the other
 _SEPARATORS = ",;\t|"
 _FAILED = ("error", "fail", "cancel", "abort", "timeout", "rejected")
+_STOPPED = ("abort", "cancel", "error")
+_YES = ("true", "yes", "1", "1.0", "t", "y")
+_NO = ("false", "no", "0", "0.0", "f", "n")
+_NO_ERROR = frozenset({"", *_NO, "none", "null", "nil", "nan", "ok", "success", "no error", "{}", "[]", "-", "n/a"})
 _DEEP = 5  # records within records: response.body.usage.prompt_tokens
 _FIRST = 200  # requests that are looked at for what they name
 _LEFT_OPEN = re.compile(r",|\.\d*\.|\.\d{3}$")  # of a number: the sign may stand between thousands
@@ -256,15 +255,18 @@ def _take(
     log: RequestLog, record: Mapping[str, Any], gets: Mapping[str, Callable[[Any], Any]], zone: tzinfo, number: int
 ) -> str:
     """Take one record; "" or why it was not taken."""
-    if "status" in gets and _failed(gets["status"](record)):
-        return "its status says that it failed"
+    if reason := _unfinished(gets, record):
+        log.failed += 1
+        return reason
     if "cached" in gets and str(gets["cached"](record)).lower() == "true":
         return "its answer came from a cache of answers, from no model"
     given, made = (_tokens(gets[role](record), log, role) for role in ("input", "output"))
+    reused = _tokens(gets["reused"](record), log, "reused") if "reused" in gets else math.nan
     for role in _CACHE:
         if role in gets:
             more = _tokens(gets[role](record), log, role)
             given += more if more > 0 else 0.0
+            reused = more if role == "cache_read" else reused
     if "thoughts" in gets and (more := _tokens(gets["thoughts"](record), log, "thoughts")) > 0:
         made += more
     if log.roles.whole:
@@ -286,6 +288,8 @@ def _take(
     if "id" in gets:
         log.ids.append(hash(str(gets["id"](record))))
     log.add(when, given, made, number)
+    if reused >= 0:  # not nan
+        log.reused, log.held = log.reused + min(reused, given), log.held + given
     if "blocks" in gets:
         log.add_blocks(gets["blocks"](record), given)
     return ""
@@ -310,6 +314,44 @@ def _time(value: Any, log: RequestLog, zone: tzinfo) -> float:
     if not math.isfinite(number):
         raise ValueError("no time")
     return number
+
+
+def _unfinished(gets: Mapping[str, Callable[[Any], Any]], record: Any) -> str:
+    """Why a request was not answered to its end, by all columns that may tell; "" for one that was."""
+    return next((why for role in _OUTCOMES if role in gets and (why := _broken(role, gets[role](record)))), "")
+
+
+def _broken(role: str, value: Any) -> str:
+    """What a cell of a column of outcomes says went wrong; "" where nothing did."""
+    if role in ("status", "code"):
+        return "its status says that it failed" if _failed(value) else ""
+    if role == "success":
+        return "it had no success, as its log says" if str(value).lower() in _NO else ""
+    if role == "error":
+        return "an error is told of it" if _is_error(value) else ""
+    return "it was stopped before its end, as its log says" if _was_stopped(value) else ""
+
+
+def _all_ended(columns: Mapping[str, Iterable[Any]]) -> bool:
+    """Whether all requests of a block were answered to their end, by what columns hold; of lists nothing is known."""
+    try:
+        return not any(_broken(role, value) for role in _OUTCOMES if role in columns for value in set(columns[role]))
+    except TypeError:  # records and lists are told one by one
+        return False
+
+
+def _is_error(value: Any) -> bool:
+    """Whether a cell for errors tells one: any words but none, and a code but those of success."""
+    text = str(value).strip().lower()
+    return text not in _NO_ERROR and not re.fullmatch(r"2\d\d(\.0)?", text)
+
+
+def _was_stopped(value: Any) -> bool:
+    """Whether a reason to end, or each choice of an answer with its own, is that its client or its server broke off."""
+    if isinstance(value, list):
+        return any(_was_stopped(each.get("finish_reason") if isinstance(each, dict) else each) for each in value)
+    text = str(value).strip().lower()
+    return text in _YES or (not isinstance(value, dict) and any(word in text for word in _STOPPED))
 
 
 def _failed(value: Any) -> bool:
@@ -397,10 +439,11 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
     from planner.frames import pandas
 
     pd, roles = pandas("plan read"), log.roles.of
-    if {*_ONE_BY_ONE, "day"} & roles.keys() or len(set(names)) < len(names) or not set(roles.values()) <= set(names):
+    if _ONE_BY_ONE & roles.keys() or len(set(names)) < len(names) or not set(roles.values()) <= set(names):
         return False
-    wanted = {roles[role]: role for role in ("time", "input", "output", "id") if role in roles}
-    if log.roles.whole or len(wanted) < 3 or b'"' in block:
+    told = [role for role in ("time", "input", "output", "id", "reused", *_OUTCOMES) if role in roles]
+    wanted = {roles[role]: role for role in told}
+    if log.roles.whole or len(wanted) < len(told) or b'"' in block:
         return False
     try:
         table = pd.read_csv(io.BytesIO(block), sep=separator, header=None, names=names, usecols=list(wanted),
@@ -416,11 +459,18 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
         return False
     if len(table) != block.count(b"\n"):  # blank lines
         return False
-    if not _sound(given, made):
+    if not _sound(given, made) or not _all_ended(
+        {role: table[roles[role]].unique() for role in _OUTCOMES if role in roles}
+    ):
+        return False
+    reused = table[roles["reused"]] if "reused" in roles else None
+    if reused is not None and not pd.api.types.is_numeric_dtype(reused):
         return False
     times = _times(table[roles["time"]], log, zone)
     if times is None:
         return False
+    if reused is not None:
+        _add_reused(log, reused.to_numpy("float64"), given)
     if "id" in roles:
         log.ids.extend(pd.util.hash_array(table[roles["id"]].to_numpy()).view("int64").tolist())
     log.add_many(times, given, made, number)
@@ -430,7 +480,7 @@ def _fast(log: RequestLog, block: bytes, names: list[str], separator: str, numbe
 def _fast_columns(log: RequestLog, block: bytes, number: int) -> bool:
     """Lines that differ in their numbers alone, in columns, when all of them are sound; else False."""
     roles = log.roles.of
-    found = columns_of(block) if not {*_ONE_BY_ONE, "id"} & roles.keys() else None
+    found = columns_of(block) if not {*_ONE_BY_ONE, *_OUTCOMES, "reused", "id"} & roles.keys() else None
     if found is None or log.roles.whole or not all(roles[role] in found.numbers for role in _NEEDED):
         return False
     blocks = found.lists.get(roles["blocks"]) if "blocks" in roles else None
@@ -450,11 +500,13 @@ def _fast_records(log: RequestLog, records: list[dict[str, Any]], number: int, z
     from planner.frames import pandas
 
     roles = log.roles.of
-    if {*_ONE_BY_ONE, "day"} & roles.keys() or log.roles.whole or any("." in column for column in roles.values()):
+    if _ONE_BY_ONE & roles.keys() or log.roles.whole or any("." in column for column in roles.values()):
         return False
     try:
         columns = {role: [record[column] for record in records] for role, column in roles.items()}
     except KeyError:
+        return False
+    if not _all_ended(columns) or not set(map(type, columns.get("reused", ()))) <= {int, float}:
         return False
     kinds = {role: set(map(type, column)) for role, column in columns.items()}
     if not all(kinds[role] <= {int, float} for role in ("input", "output")):
@@ -473,9 +525,18 @@ def _fast_records(log: RequestLog, records: list[dict[str, Any]], number: int, z
     if "id" in roles:
         log.ids.extend(hash(str(each)) for each in columns["id"])
     log.add_many(times, given, made, number)
+    if "reused" in roles:
+        _add_reused(log, np.array(columns["reused"], dtype=np.float64), given)
     if "blocks" in roles:
         log.blocks.add_many(columns["blocks"], given)
     return True
+
+
+def _add_reused(log: RequestLog, reused: Any, given: Any) -> None:
+    """What a cache held of prompts, of those of which it is told."""
+    told = reused >= 0  # nan is not
+    log.reused += float(np.minimum(reused[told], given[told]).sum())
+    log.held += float(given[told].sum())
 
 
 def _sound(given: Any, made: Any) -> bool:

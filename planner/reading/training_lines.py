@@ -158,10 +158,13 @@ _TRON = re.compile(r"\biteration: (\d+) / (\d+) \| .{0,200}?\belapsed_time_per_i
 _OF_MANY = re.compile(r"\[(?:batch|step)=(\d+)/(\d+)")  # Composer and OLMo: figures stand in the lines below
 _PACE = re.compile(r"\bthroughput/(?:batches_per_sec(?:ond)?|device/(?:batches_per_second|BPS))[:=] ?([0-9.]+)")
 _ALL_TOKENS = re.compile(r"\bthroughput/(device/)?tokens_per_sec[:=] ?([0-9.]+)")  # of all devices, and of one
+_FAIRSEQ = re.compile(r"\bups(?:=|\": \")[0-9.]+\b.{0,1000}?\bnum_updates(?:=|\": \")(\d{1,12})\b")
+_FAIRSEQ_MORE = re.compile(r"\b(wpb|bsz|wall)(?:=|\": \")([0-9.]{1,20})")
 _THOUSANDS = {"": 1.0, "K": 1e3, "M": 1e6}
 _SEQUENCE = re.compile(r"(?:^|\s)(?:--seq-length[ =]|seq_length \.+ |--max_seq_len )(\d{1,9})\b")
 _WORLD = re.compile(
-    r"(?:using world size: |world_size \.+ |Num GPUs(?: used)? = |\b[Nn]um_devices: |registered\. Starting with )"
+    r"(?:using world size: |distributed_world_size'?[=:] ?|world_size \.+ |Num GPUs(?: used)? = |\b[Nn]um_devices: "
+    r"|registered\. Starting with )"
     r"(\d{1,7})\b"
 )
 _MESH = re.compile(
@@ -191,6 +194,7 @@ MARKS: Mapping[str, tuple[re.Pattern[str], str]] = {
         re.compile(rf"{_VERL.pattern}.{{0,8000}}?{_VERL_TIME.pattern}"),
         "lines as step:10 - … timing_s/step:61.2 - …",
     ),
+    "fairseq": (_FAIRSEQ, "lines with ups=, num_updates= and wall="),
     "torchtune": (re.compile(f"{_TUNE.pattern}|{_TUNE_BAR.pattern}", re.M), "lines as Step 10 | loss:1.2"),
 }
 _EARLY = (
@@ -224,6 +228,7 @@ _EARLY = (
     "[step=",
     "throughput/",
     "Step ",
+    "num_updates",
 )
 
 
@@ -466,8 +471,22 @@ def _of_many(line: str, steps: Steps, number: int) -> bool:
     return bool(match or pace)
 
 
+def _fairseq(line: str, steps: Steps, number: int) -> bool:
+    """fairseq: tokens and sentences of an update, and whole seconds since the run began."""
+    match = _FAIRSEQ.search(line)
+    if match is None:
+        return False
+    step, told = int(match.group(1)), {name: number_of(value) for name, value in _FAIRSEQ_MORE.findall(line)}
+    steps.step(step)
+    steps.tokens, steps.batch = told.get("wpb") or steps.tokens, told.get("bsz") or steps.batch
+    if (wall_s := told.get("wall")) is not None:
+        steps.tick(step, wall_s, _WHOLE_S)
+    return True
+
+
 _TAKES = (_verl, _megatron, _timed(_MAXTEXT), _nemo, _deepspeed, _timed(_PIPELINE), _titan, _nano, _karpathy, _lit,
-          _in_ms(_C), _in_ms(_SPEEDRUN), _tune, _record, _tron, _of_many, _trainer)  # fmt: skip
+          _in_ms(_C), _in_ms(_SPEEDRUN), _tune, _record, _tron, _of_many, _fairseq,
+          _trainer)  # fmt: skip
 
 
 def says_something(line: str) -> bool:
@@ -508,7 +527,7 @@ def plain_text(text: str) -> str:
 def _more(line: str, steps: Steps) -> None:
     """Throughput, memory and batch of a line."""
     for pattern, into in ((_FLOPS, steps.tflops), (_TPS, steps.tokens_per_s)):
-        match = pattern.search(line)
+        match = pattern.search(line) if "num_updates" not in line else None  # wps of fairseq are of all devices
         value = number_of(match.group(1).rstrip(",")) if match else None
         if value is not None and value > 0 and len(into) < _MOST_STEPS:
             into.append(value)

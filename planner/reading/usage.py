@@ -24,6 +24,7 @@ from planner.reading.columns import (
 from planner.reading.jsonlines import JsonLines, document_of, flat, head_document, head_keys, records_of
 from planner.reading.kinds import NOTHING, Asked, Kind, Match, Piece, Reading, fit
 from planner.reading.measured_points import number_of
+from planner.reading.metrics import profile_piece, weights_by_hour
 from planner.reading.request_log import MODEL, lengths_of, spread_of
 from planner.reading.requests import header_of, order_of
 from planner.reading.source import Source, refused
@@ -45,7 +46,8 @@ _COST = ("cost", "spend", "totalspend", "costusd", "totalcost", "amountvalue")
 _TIME = ("starttime", "startingat", "timestamp", "aggregationtimestamp", "bucketstart", "periodstart", "intervalstart",
          "groupbyday", "usagedateutc", "date", "day", "hour", "bucket", "time")  # fmt: skip
 _END = ("endtime", "endingat")
-_DAY_S = 86_400.0
+_HOUR_S, _DAY_S = 3600.0, 86_400.0
+_LONGEST_S = 400 * _DAY_S  # of buckets whose hours are counted
 _COUNT = re.compile(r'"([^"\\\n]{1,120})"\s*:\s*"?[0-9]')  # a key with a number: requests may be a list of them, too
 
 
@@ -162,7 +164,8 @@ class _Covered:
 
     def __init__(self, source: Source, asked: Asked) -> None:
         self._zone = zone_of(asked.time_zone)
-        self._begins: set[float] = set()
+        self._zone_name = asked.time_zone
+        self._begins: dict[float, float] = {}  # of buckets -> requests in them
         self._last: float | None = None  # of the ends that are told  [s]
         self._days = True  # all buckets are named by a day alone
         self.costed = False
@@ -175,7 +178,7 @@ class _Covered:
         if begin is None:
             return False
         self._days = self._days and number_of(text := _pick(record, _TIME)) is None and ":" not in str(text)
-        self._begins.add(begin)
+        self._begins[begin] = self._begins.get(begin, 0.0) + (number_of(_pick(record, _REQUESTS)) or 0.0)
         if end is not None:
             self._last = max(end, self._last or end)
         return True
@@ -188,6 +191,17 @@ class _Covered:
             return iso_seconds(value, self._zone, self.order.day_first) if isinstance(value, str) else None
         except (ValueError, OverflowError):
             return None
+
+    def profile(self) -> list[float] | None:
+        """Requests by hour where buckets are an hour at most and cover a day or a week; else None.  [1/s]"""
+        begins = sorted(self._begins)
+        step = min((after - before for before, after in itertools.pairwise(begins)), default=0.0)
+        covered_s, _ = self.seconds()
+        if self._days or not 0 < step <= _HOUR_S or covered_s > _LONGEST_S:
+            return None
+        seen = [(begins[0] + step * n, begins[0] + step * (n + 1)) for n in range(round(covered_s / step))]
+        counted = ((begin, begin + step, requests) for begin, requests in self._begins.items())
+        return weights_by_hour(seen, counted, self._zone_name)
 
     def seconds(self) -> tuple[float, str]:
         """How long it is, and how its end is known.  [s]"""
@@ -283,7 +297,13 @@ def _usage_follow(reading: Reading, total: dict[str, float], covered: _Covered, 
         fleet["prefix_cached"] = f"{min(total['cached'] / total['input'], 1):.2%}".replace("%", " %")
     if not asked.model:
         reading.note(f"no model is named: {MODEL} stands in the scenario; --model names another")
-    reading.note("buckets hide how requests come within them: burstiness and lengths are the planner's defaults")
+    weights = covered.profile()
+    if weights:
+        reading.pieces.append(profile_piece(fleet["name"], weights))
+        fleet["load_profile"] = reading.pieces[-1].name
+        reading.show("peak over mean", max(weights) / float(np.mean(weights)))
+    default = "burstiness and lengths are" if weights else "the peak, burstiness and lengths are"
+    reading.note(f"buckets hide how requests come within them: {default} the planner's defaults")
     reading.show("rate", total["requests"] / seconds, "requests/s")
     reading.pieces.append(Piece(what="scenario", name="scenario.yaml", fragment={"serving": [fleet]},
                                 says=f"a fleet for the usage of {source.name}"))  # fmt: skip

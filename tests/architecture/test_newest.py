@@ -33,7 +33,8 @@ CHATGLM = {"model_type": "chatglm", "hidden_size": 4096, "num_attention_heads": 
 SSM = {"mamba_n_groups": 1, "mamba_d_conv": 4, "mamba_d_head": 64, "mamba_d_state": 128}
 
 # Looked up on 2026-11-30: totals of safetensors as the hub shows them, but for Step 3.5 Flash, MiMo-V2-Flash, LongCat
-# and Bamba (rounded, of their cards) and for InternLM and Orion (of their papers).
+# and Bamba (rounded, of their cards), for Step3 and Ring-linear (recalled, rounded: their layers are those of vLLM's
+# code, vllm/model_executor/models/step3_text.py and bailing_moe_linear.py) and for InternLM and Orion (their papers).
 PUBLISHED: dict[str, tuple[float, dict[str, Any]]] = {
     "dbrx": (131_596_523_520, {
         "model_type": "dbrx", "d_model": 6144, "n_heads": 48, "n_layers": 40, "vocab_size": 100352,
@@ -50,6 +51,14 @@ PUBLISHED: dict[str, tuple[float, dict[str, Any]]] = {
         num_experts_per_token=8, num_shared_experts=1, first_k_dense_replace=1, q_lora_rank=None,
         linear_attn_config={"full_attn_layers": [4, 8, 12, 16, 20, 24, 27], "head_dim": 128, "num_heads": 32,
                             "short_conv_kernel_size": 4})),
+    "step3": (316e9, {
+        **sizes("step3_text", 7168, 61, 64, 1, 18432, 128815, head_dim=256, share_q_dim=2048, num_attention_groups=1,
+                moe_num_experts=48, moe_top_k=3, moe_intermediate_size=5120, share_expert_dim=5120,
+                moe_layers_enum=",".join(map(str, range(4, 60)))), "num_key_value_heads": None}),
+    "ring-mini-linear-2.0": (16.4e9, sizes(
+        "bailing_moe_linear", 2048, 20, 16, 4, 5120, 157184, head_dim=128, moe_intermediate_size=512, num_experts=256,
+        num_experts_per_tok=8, num_shared_experts=1, first_k_dense_replace=1, layer_group_size=5, use_qk_norm=True,
+        moe_router_enable_expert_bias=True)),
     "step-3.5-flash": (196.81e9, {
         **sizes("step3p5", 4096, 45, 64, 8, 11264, 128896, head_dim=128, moe_num_experts=288, moe_top_k=8,
                 moe_intermediate_size=1280, share_expert_dim=1280, sliding_window=512,
@@ -142,12 +151,21 @@ def test_layers_with_a_window_have_heads_of_their_own() -> None:
     assert (full.kv_heads, full.head_size, full.value_head_size) == (4, 192, 128)
 
 
+def test_step3_keeps_one_head_of_keys_and_ring_linear_a_state_in_four_of_five_layers() -> None:
+    (step,) = {(group.query_heads, group.kv_heads, group.head_size) for group in built(PUBLISHED["step3"][1]).layers}
+    assert step == (64, 1, 256)
+    kinds = {"gqa": 0, "linear": 0}
+    for group in built(PUBLISHED["ring-mini-linear-2.0"][1]).layers:
+        kinds[group.attention] += group.count
+    assert kinds == {"gqa": 4, "linear": 16}
+
+
 def test_a_token_of_longcat_visits_experts_that_do_something() -> None:
     assert built(PUBLISHED["longcat-flash"][1]).active_parameters == pytest.approx(27e9, rel=0.04)
 
 
 @pytest.mark.parametrize("name", ["lfm2-1.2b", "kimi-linear-48b-a3b", "minimax-text-01", "falcon-h1-0.5b",
-                                  "mimo-v2-flash"])  # fmt: skip
+                                  "mimo-v2-flash", "step3", "ring-mini-linear-2.0"])  # fmt: skip
 def test_further_hybrids_are_planned(name: str, tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text(json.dumps(PUBLISHED[name][1]))
     path = tmp_path / "mine.yaml"

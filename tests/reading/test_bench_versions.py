@@ -170,6 +170,18 @@ def test_metrics_as_a_table(form: str, tmp_path: Path) -> None:
     assert (row["input_tokens"], row["output_tokens"], row["concurrency"]) == ("1024", "128", "8")
 
 
+def test_requests_that_aiperf_broke_off_are_no_point(tmp_path: Path) -> None:
+    """Those that it cancels, and those of its warm-up, counted as answered."""
+    records = [{"metadata": {"request_start_ns": 10**18 + n * 10**9, "request_end_ns": 10**18 + (n + 1) * 10**9,
+                             "was_cancelled": n % 4 == 3, "benchmark_phase": "warmup" if n < 2 else "profiling"},
+                "metrics": {"output_sequence_length": {"value": 100, "unit": "tokens"},
+                            "time_to_first_token": {"value": 900 if n % 4 == 3 else 90, "unit": "ms"}},
+                "error": None} for n in range(20)]  # fmt: skip
+    reading = told(tmp_path, "".join(json.dumps(each) + "\n" for each in records))
+    assert (reading.taken, reading.skipped.count) == (13, 7)
+    assert figures(reading)["TTFT mean"] == pytest.approx(90)
+
+
 def test_metrics_below_records_and_a_model_by_its_old_name(tmp_path: Path) -> None:
     record = json.loads(writers.aiperf())
     record.pop("input_config")

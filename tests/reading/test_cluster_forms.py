@@ -69,6 +69,41 @@ def test_devices_of_amd_are_named_by_a_count(tmp_path: Path) -> None:
     assert owned(reading_of(tmp_path, nodes(amd))) == {"onprem/mi300x-x8": 1}
 
 
+@pytest.mark.parametrize(
+    ("labels", "shape"),
+    [({"amd.com/gpu.device-id": "74a1", "amd.com/gpu.vram": "191G"}, "onprem/mi300x-x8"),
+     ({"beta.amd.com/gpu.device-id": "74b5"}, "onprem/mi300x-x8"),
+     ({"beta.amd.com/gpu.device-id.74A5": "8"}, "onprem/mi325x-x8"),
+     ({"amd.com/gpu.device-id": "0x75a3"}, "onprem/mi355x-x8")],
+)  # fmt: skip
+def test_devices_of_amd_are_known_by_their_ids_alone(labels: dict[str, str], shape: str, tmp_path: Path) -> None:
+    """Without a product's name they were devices without one, and nothing was owned."""
+    amd = node("n", "", 0, labels=labels)
+    amd["status"]["capacity"]["amd.com/gpu"] = amd["status"]["allocatable"]["amd.com/gpu"] = "8"
+    assert owned(reading_of(tmp_path, nodes(amd))) == {shape: 1}
+
+
+def test_machines_of_a_slice_of_tpus_are_one_slice(tmp_path: Path) -> None:
+    """Sixteen chips that are linked were four slices of four."""
+    labels = {"cloud.google.com/gke-tpu-accelerator": "tpu-v5-lite-podslice",
+              "cloud.google.com/gke-tpu-topology": "4x4", MACHINE: "ct5lp-hightpu-4t"}  # fmt: skip
+    parts = [node(f"n{n}", "", 0, labels=labels) for n in range(9)]
+    for part in parts:
+        part["status"]["capacity"]["google.com/tpu"] = part["status"]["allocatable"]["google.com/tpu"] = "4"
+    reading = reading_of(tmp_path, nodes(*parts))
+    assert owned(reading) == {"gcp/tpu-v5litepod-16": 2}
+    assert "9 machines of 4 chips are no whole number of slices of 16: 4 chips are left out" in reading.notes
+    assert owned(reading_of(tmp_path, nodes(*parts[:3]))) == {}
+
+
+def test_a_list_of_machines_counts_those_that_are_in_use(tmp_path: Path) -> None:
+    rows = [("n1", "up"), ("n2", "down"), ("n3", "Drained"), ("n4", "active"), ("n5", "NotReady"), ("n6", "")]
+    text = "hostname,gpu_model,gpus,state\n" + "".join(f"{name},NVIDIA H200,8,{state}\n" for name, state in rows)
+    reading = reading_of(tmp_path, text)
+    assert (reading.taken, skips(reading)) == (3, {"out of use, as its state says": 3})
+    assert owned(reading) == {"onprem/dgx-h200": 3}
+
+
 def test_a_name_of_several_devices_says_which_was_taken(tmp_path: Path) -> None:
     vague = reading_of(tmp_path, nodes(node("n", "A100")))
     assert "A100 is taken as a100-sxm-80gb: it may be a100-pcie-40gb or a100-pcie-80gb or a100-sxm-40gb, nothing " \

@@ -57,6 +57,16 @@ def test_a_scrape_gives_lengths_and_latencies_and_no_rate(tmp_path: Path) -> Non
     assert any("no rate follows" in note for note in reading.notes)
 
 
+def test_requests_that_were_aborted_are_told_among_those_that_finished(tmp_path: Path) -> None:
+    text = "".join(f'vllm:request_success_total{{finished_reason="{why}",model_name="m"}} {count}\n'
+                   for why, count in (("stop", 900), ("length", 90), ("abort", 500), ("error", 10)))  # fmt: skip
+    (tmp_path / "metrics").write_text(text)
+    reading = read(Source(tmp_path / "metrics"))
+    found = {each.label: each.value for each in reading.look}
+    assert (found["requests that finished"], found["of them aborted or failed"]) == (1500, 510)
+    assert any("count in the rate" in note for note in reading.notes)
+
+
 def test_two_scrapes_with_times_give_the_rate_between(tmp_path: Path) -> None:
     first, second = scrape(100, at_ms=1_780_000_000_000), scrape(400, at_ms=1_780_000_600_000)
     reading = reading_of(tmp_path, first, second)

@@ -15,6 +15,7 @@ from planner.reading.kinds import Asked, Piece, Reading, read
 from planner.reading.measured_points import number_of
 from planner.reading.piece_writing import write_into, write_piece
 from planner.reading.source import LONGEST_LINE, Source
+from planner.scenario.load import load_scenario
 from tests.reading.cluster_writers import table
 
 ASKED = Asked(model="m", accelerator="h100-sxm-80gb", devices=1)
@@ -91,8 +92,87 @@ def test_throughput_and_latency_modes_of_vllm(tmp_path: Path) -> None:
     (row,) = rows_of(reading_of(tmp_path, json.dumps(offline)))
     assert (row["scenario"], float(row["requests_per_s"]), float(row["total_tokens_per_s"])) == ("offline", 10, 6000)
     latency = {"avg_latency": 2.5, "latencies": [2.0, 3.0], "percentiles": {"50": 2.4, "99": 3.0}}
-    found = figures(reading_of(tmp_path, json.dumps(latency)))
-    assert found == {"all at once: E2E mean": 2500, "all at once: E2E median": 2400, "all at once: E2E p99": 3000}
+    reading = reading_of(tmp_path, json.dumps(latency))
+    assert figures(reading) == {"one batch: E2E mean": 2500, "one batch: E2E median": 2400, "one batch: E2E p99": 3000}
+    assert not reading.pieces  # of how many sequences nobody says
+    assert any("--batch-size" in note for note in reading.notes)
+
+
+VLLM_CI = """## Latency tests
+
+| Test name | GPU | Mean latency (ms) | P99 latency (ms) |
+| --- | --- | --- | --- |
+| latency_llama8B_tp1 | H100 | 812.1 | 830.1 |
+
+## Throughput tests
+
+| Test name | GPU | # of req. | Total # of tokens | Tput (req/s) | Tput (tok/s) |
+| --- | --- | --- | --- | --- | --- |
+| throughput_llama8B_tp2 | H100 | 200 | 82000 | 20 | 8200 |
+
+## Serving tests
+
+| Test name | GPU | # of req. | Tput (req/s) | Output Tput (tok/s) | Total Tput (tok/s) | Median TTFT (ms) |
+| --- | --- | --- | --- | --- | --- | --- |
+| serving_llama8B_tp4_sharegpt_qps_4 | H100 | 200 | 3.9 | 780 | 1560 | 52.1 |
+| serving_llama8B_tp4_sharegpt_qps_inf | H100 | 200 | 21 | 4200 | 8400 | 1052.1 |
+"""
+
+
+def test_tables_of_vllms_own_benchmarks(tmp_path: Path) -> None:
+    """Only the first table of a file was seen, and of what the name of a test tells nothing."""
+    reading = reading_of(tmp_path, VLLM_CI, Asked(model="m"))
+    offline, sent, burst = rows_of(reading)
+    assert (reading.taken, reading.skipped.count) == (4, 0)
+    assert figures(reading)["one batch: E2E mean"] == 812.1
+    assert (offline["scenario"], offline["tp"], offline["requests_per_s"]) == ("offline", "2", "20")
+    assert (sent["scenario"], sent["request_rate"], sent["requests_per_s"]) == ("open loop", "4", "3.9")
+    assert (sent["n_accel"], sent["output_tokens_per_s_total"], sent["total_tokens_per_s"]) == ("4", "780", "1560")
+    assert (burst["scenario"], burst["request_rate"], burst["ttft_ms"]) == ("all requests at once", "", "1052.1")
+
+
+def test_requests_that_were_sent_are_no_throughput(tmp_path: Path) -> None:
+    """qps beside a throughput is what was asked for; 4 were told as answered where 2.8 were."""
+    names = ["Test name", "Model", "Input Len", "Output Len", "TP Size", "GPU", "qps", "# of max concurrency.",
+             "Tput (req/s)", "Total Token Tput (tok/s)", "Output Tput (tok/s)", "Mean TTFT (ms)"]  # fmt: skip
+    rows = [["serving_a_tp2", "m", 1024, 128, 2, "H100", rate, 64, 2.8, 3225.6, 358.4, 61.2] for rate in (4, "inf")]
+    text = "".join(f"| {' | '.join(map(str, row))} |\n" for row in [names, ["---"] * len(names), *rows])
+    for row, rate in zip(rows_of(reading_of(tmp_path, text, Asked())), ("4", "")):
+        assert (row["requests_per_s"], row["request_rate"], row["concurrency"]) == ("2.8", rate, "64")
+        assert (row["output_tokens_per_s_total"], row["total_tokens_per_s"]) == ("358.4", "3225.6")
+
+
+TABLE = "model,gpu,num_gpus,concurrency,isl,osl,output_throughput,ttft,tpot,e2e\nm,H100,4,32,1024,256,{}\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "ttft_ms", "tpot_ms", "e2e_ms"),
+    [("1234.5,210,22,5845", 210, 22, 5845), ("1234.5,0.21,0.022,5.845", 210, 22, 5845),
+     ("1234.5,1.2,22,5.845", 1200, 22, 5845), ("1234.5,120,,6", 120, None, 6000),
+     ('"1,234.5 tok/s",210 ms,22 ms,5.845 s', 210, 22, 5845),
+     ("1234.5 tokens/s,0.21 s,22000 us,5845ms", 210, 22, 5845)],
+)  # fmt: skip
+def test_latencies_without_a_unit_are_told_by_their_size_or_their_cells(
+    cells: str, ttft_ms: float, tpot_ms: float | None, e2e_ms: float, tmp_path: Path
+) -> None:
+    """A column tpot of 22 was 22 seconds a token, and a row to calibrate by; cells with units were passed over."""
+    (row,) = rows_of(reading_of(tmp_path, TABLE.format(cells)))
+    assert float(row["output_tokens_per_s_total"]) == 1234.5
+    assert float(row["ttft_ms"]) == pytest.approx(ttft_ms)
+    assert row["tpot_ms"] == ("" if tpot_ms is None else f"{tpot_ms:g}")
+    assert float(row["e2e_latency_ms"]) == pytest.approx(e2e_ms)
+
+
+def test_a_unit_of_a_cell_that_contradicts_its_column_is_not_taken(tmp_path: Path) -> None:
+    text = "model,gpu,num_gpus,concurrency,output_throughput,TTFT (ms),TPOT (ms)\nm,H100,4,32,1234.5,1.2 s,22 ms\n"
+    (row,) = rows_of(reading_of(tmp_path, text))
+    assert (row["ttft_ms"], row["tpot_ms"]) == ("", "22")
+
+
+def test_a_throughput_alone_has_the_unit_of_its_cells(tmp_path: Path) -> None:
+    text = "model,gpu,num_gpus,concurrency,throughput\nm,H100,4,32,1234.5 tok/s\nm,H100,4,64,2 req/s\n"
+    tokens, requests = rows_of(reading_of(tmp_path, text))
+    assert (tokens["output_tokens_per_s_total"], requests["requests_per_s"]) == ("1234.5", "2")
 
 
 def test_a_printed_llama_bench(tmp_path: Path) -> None:
@@ -132,6 +212,32 @@ def test_usage_by_line(tmp_path: Path) -> None:
     reading = read(_written(tmp_path, text), ASKED, "usage")
     assert (reading.taken, figures(reading)["requests"]) == (3, 18)
     assert skips(reading) == {"the last line, half written": 1}
+
+
+@pytest.mark.parametrize(("days", "hours"), [(2, 24), (14, 168)])
+def test_usage_by_the_hour_tells_the_load_of_a_day_or_week(days: int, hours: int, tmp_path: Path) -> None:
+    """Its peak was the planner's default of twice the mean; an hour that no bucket tells of had no requests."""
+    busy = [0, 0, *range(1, 21), 100, 5]  # requests by hour of the day
+    buckets = [{"start_time": 1772409600 + 3600 * n, "end_time": 1772413200 + 3600 * n,  # Monday 2026-03-02, 0:00 UTC
+                "results": [{"input_tokens": 300 * part, "output_tokens": 60 * part, "num_model_requests": part}
+                            for part in (busy[n % 24] * 3, busy[n % 24])]}
+               for n in range(24 * days) if busy[n % 24] or n == 0]  # fmt: skip
+    reading = reading_of(tmp_path, json.dumps({"data": buckets}), Asked())
+    (profile,) = [piece for piece in reading.pieces if piece.what == "profile"]
+    weights = [float(row["weight"]) for row in csv.DictReader(io.StringIO(profile.text))]
+    assert weights == pytest.approx([each * 4 / 3600 for each in busy] * (hours // 24), rel=1e-5)
+    assert figures(reading)["peak over mean"] == pytest.approx(100 * 24 / sum(busy))
+    assert reading.pieces[-1].fragment["serving"][0]["load_profile"] == profile.name
+    write_into(reading, str(tmp_path / "mine.yaml"), Asked())
+    (fleet,) = load_scenario(tmp_path / "mine.yaml").serving
+    assert fleet.peak_factor == pytest.approx(100 * 24 / sum(busy), rel=1e-4)
+
+
+def test_usage_by_the_day_tells_no_hours(tmp_path: Path) -> None:
+    rows = [[f"2026-03-{day:02d}", 100, 30_000, 6_000, 1.0] for day in range(1, 15)]
+    reading = reading_of(tmp_path, table(USAGE, rows), Asked())
+    assert [piece.what for piece in reading.pieces] == ["scenario"]
+    assert any("the peak, burstiness" in note for note in reading.notes)
 
 
 def test_usage_of_one_time_gives_no_rate(tmp_path: Path) -> None:

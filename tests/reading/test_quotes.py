@@ -50,6 +50,40 @@ def test_a_price_of_a_device_is_that_of_every_machine_with_it(table: str, tmp_pa
     assert offers(told(tmp_path, table)) == {offer: 2.5 * devices for offer, devices in wanted.items()}
 
 
+RUNPOD = [
+    {"id": "NVIDIA H100 80GB HBM3", "displayName": "H100 SXM", "memoryInGb": 80, "securePrice": 3.01,
+     "communityPrice": 2.71, "secureSpotPrice": 1.76, "communitySpotPrice": None},
+    {"id": "NVIDIA A100-SXM4-80GB", "displayName": "A100 SXM", "memoryInGb": 80, "securePrice": 1.88,
+     "communityPrice": 0, "secureSpotPrice": None, "communitySpotPrice": None},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["answer", "list", "csv", "snake"])
+def test_prices_of_runpod_are_of_its_two_clouds(form: str, tmp_path: Path) -> None:
+    """Its columns name no hour, and one name of two devices is told apart by its memory alone."""
+    table = io.StringIO()
+    snake = {"displayName": "gpu", "memoryInGb": "vram_gb", "securePrice": "secure_price",
+             "communityPrice": "community_price"}  # fmt: skip
+    rows = [{name: row[key] for key, name in snake.items()} for row in RUNPOD] if form == "snake" else RUNPOD
+    writer = csv.DictWriter(table, rows[0])
+    writer.writeheader()
+    writer.writerows(rows)
+    content = {"answer": {"data": {"gpuTypes": RUNPOD}}, "list": RUNPOD}.get(form, table.getvalue())
+    reading = told(tmp_path, content)
+    wanted = {offer: 3.01 * n for offer, n in sold("runpod", "h100-sxm-80gb").items()}
+    wanted |= {offer: 2.71 * n for offer, n in sold("runpod-community", "h100-sxm-80gb").items()}
+    wanted |= {offer: 1.88 * n for offer, n in sold("runpod", "a100-sxm-80gb").items()}
+    assert reading.tool == "RunPod"
+    assert len(wanted) >= 3
+    assert offers(reading) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(("memory", "device"), [("40 GB", "a100-sxm-40gb"), ("80GiB", "a100-sxm-80gb"), ("640", "")])
+def test_memory_tells_devices_of_one_name_apart(memory: str, device: str, tmp_path: Path) -> None:
+    reading = told(tmp_path, f"gpu,vram,provider,price per hour\nA100 SXM,{memory},my-colo,1.5\n")
+    assert (device or "A100 SXM") + " on demand, cheapest" in {each.label for each in reading.look}
+
+
 def test_a_count_makes_it_the_price_of_a_machine(tmp_path: Path) -> None:
     table = "provider,region,machine,gpus,usd_per_hour,term\naws,us-east-1,p5.48xlarge,8,44.0,on-demand\n"
     reading = told(tmp_path, table)

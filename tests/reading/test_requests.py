@@ -189,6 +189,92 @@ def test_failed_requests_are_counted(tmp_path: Path) -> None:
     assert reading.skipped.reasons == {"its status says that it failed": (1, 4)}
 
 
+def test_an_access_log_is_told_to_have_no_tokens(tmp_path: Path) -> None:
+    line = '10.0.0.1 - - [02/Mar/2026:08:00:00 +0000] "POST /v1/chat/completions HTTP/1.1" 200 512 "-" "curl/8"\n'
+    with pytest.raises(InputError, match="no tokens"):
+        told(tmp_path, line * 30, name="access.log")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [("n_prompt_tokens", "n_completion_tokens"), ("tokens_evaluated", "tokens_predicted"),
+     ("n_input_tokens", "n_output_tokens")],
+)  # fmt: skip
+def test_more_names_of_lengths(prompt: str, answer: str, tmp_path: Path) -> None:
+    rows = "".join(f"{1.7e9 + n},{500 + n},64\n" for n in range(30))
+    assert figure(told(tmp_path, f"time,{prompt},{answer}\n{rows}"), "prompt, mean") == pytest.approx(514.5)
+
+
+OUTCOMES = [  # of what ended, and of what did not: whatever a log calls it
+    ({"success": True}, {"success": False}),
+    ({"success": "yes"}, {"success": "no"}),
+    ({"error": None}, {"error": {"code": 502, "message": "upstream"}}),
+    ({"error": ""}, {"error": "TimeoutError"}),
+    ({"error_code": 0}, {"error_code": 429}),
+    ({"http_status": 200}, {"http_status": 429}),
+    ({"status": "done", "response_status": "200.0"}, {"status": "done", "response_status": "503.0"}),
+    ({"finish_reason": "stop"}, {"finish_reason": "abort"}),
+    ({"choices": [{"finish_reason": "length"}]}, {"choices": [{"finish_reason": "abort"}]}),
+    ({"cancelled": 0}, {"cancelled": 1}),
+    ({"aborted": "false"}, {"aborted": "true"}),
+]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize(("ended", "broken"), OUTCOMES)
+def test_what_was_not_answered_to_its_end_is_no_load(
+    ended: dict[str, object], broken: dict[str, object], nested: bool, tmp_path: Path
+) -> None:
+    """They counted as load where no column was called status: one request of four more than was answered."""
+    records = [{"time": 1.7e9 + n, "prompt_tokens": 500 + n, "completion_tokens": 64, **(ended if n % 4 else broken)}
+               for n in range(40)]  # fmt: skip
+    text = "".join(json.dumps({"_source": each} if nested else each) + "\n" for each in records)
+    reading = told(tmp_path, text, name="log.jsonl")
+    assert (reading.taken, reading.skipped.count) == (30, 10)
+    assert any(note.startswith("10 requests without an end") for note in reading.notes)
+    if not nested and not any(isinstance(each, dict | list) for each in broken.values()):
+        assert told(tmp_path, pd.DataFrame(records).to_csv(index=False)).taken == 30
+
+
+@pytest.mark.parametrize("form", ["json", "table"])
+def test_blocks_of_requests_say_what_each_of_them_says(form: str, tmp_path: Path) -> None:
+    """Sound blocks are taken whole; one request that was broken off has its block taken one by one."""
+    rows = [{"time": 1.7e9 + n, "prompt_tokens": 500 + n % 100, "completion_tokens": 64, "error": None,
+             "status_code": 200, "cached_tokens": n % 300, "finish_reason": "stop"} for n in range(30_000)]  # fmt: skip
+
+    def text() -> str:
+        if form == "table":
+            return pd.DataFrame(rows).to_csv(index=False)
+        return "".join(json.dumps(row) + "\n" for row in rows)
+
+    whole = told(tmp_path, text())
+    rows[7] |= {"error": "TimeoutError"}
+    rows[29_990] |= {"finish_reason": "abort"}
+    parted = told(tmp_path, text())
+    for reading, left in ((whole, rows), (parted, [*rows[:7], *rows[8:29_990], *rows[29_991:]])):
+        frame = pd.DataFrame(left)
+        share = np.minimum(frame["cached_tokens"], frame["prompt_tokens"]).sum() / frame["prompt_tokens"].sum()
+        assert (reading.taken, reading.skipped.count) == (len(left), 30_000 - len(left))
+        assert figure(reading, "prompt tokens from a cache") == pytest.approx(share, rel=1e-12)
+
+
+@pytest.mark.parametrize("details", ["usage.prompt_tokens_details", "usage.input_tokens_details", ""])
+def test_what_a_cache_held_of_prompts_is_told_and_planned(details: str, tmp_path: Path) -> None:
+    """Each request of OpenAI's form tells it, and the fleet was sized as if its servers had kept nothing."""
+    part = "input" if "input" in details else "prompt"
+    rows = [{"created": 1.7e9 + n, "usage": {f"{part}_tokens": 1000 + n, "output_tokens": 64}} for n in range(40)]
+    cached = [n * 20 for n in range(40)]
+    for row, held in zip(rows, cached):
+        if details:
+            row["usage"][details.partition(".")[2]] = {"cached_tokens": held}  # type: ignore[index]
+        else:
+            row["cached_tokens"] = held
+    reading = told(tmp_path, "".join(json.dumps(each) + "\n" for each in rows), name="log.jsonl")
+    share = sum(cached) / sum(1000 + n for n in range(40))
+    assert figure(reading, "prompt tokens from a cache") == pytest.approx(share)
+    assert reading.pieces[-1].fragment["serving"][0]["prefix_cached"] == f"{share:.2%}".replace("%", " %")
+
+
 @pytest.mark.parametrize("column", ["request_model", "model_permaslug"])
 def test_the_model_of_a_gateways_export_is_the_fleets(column: str, tmp_path: Path) -> None:
     """Helicone's and OpenRouter's names of that column were not known, and llama-3.1-8b stood in the scenario."""

@@ -54,6 +54,33 @@ def test_requests_of_lines_of_words(line: str, tmp_path: Path) -> None:
     assert (found["answer, max"], found["lines of other things"], found["time"]) == (29, 1, 29 * 60)
 
 
+@pytest.mark.parametrize(
+    ("line", "ended", "broken"),
+    [("ts={time}Z prompt_tokens={given} completion_tokens=9 cached_tokens=400 status={how}", "200", "503"),
+     ("ts={time}Z level={how} prompt_tokens={given} completion_tokens=9 cached_tokens=400", "info", "error"),
+     ("[{time}] Finish: obj=GenerateReqInput(rid='1'), out={{'meta_info': {{'finish_reason': {{'type': '{how}'}}, "
+      "'prompt_tokens': {given}, 'completion_tokens': 9, 'cached_tokens': 400}}}}", "stop", "abort")],
+)  # fmt: skip
+def test_lines_of_requests_that_were_broken_off_are_no_load(
+    line: str, ended: str, broken: str, tmp_path: Path
+) -> None:  # fmt: skip
+    """SGLang tells what was aborted, and what its cache held, in the line of each request: neither was looked at."""
+    lines = [line.format(time=time, given=800, how=ended if n % 3 else broken) for n, time in enumerate(TIMES)]
+    reading = read_text(tmp_path, "\n".join(lines) + "\n")
+    assert (reading.taken, reading.skipped.count) == (20, 10)
+    assert figures(reading)["prompt tokens from a cache"] == 0.5
+    assert reading.pieces[-1].fragment["serving"][0]["prefix_cached"] == "50.00 %"
+
+
+@pytest.mark.parametrize("words", ["level=info prompt_tokens={} completion_tokens=9",
+                                   'msg="done, all of it" input_tokens={} output_tokens=9'])  # fmt: skip
+def test_lines_of_words_within_records_are_requests(words: str, tmp_path: Path) -> None:
+    """As jq takes them out of an answer of Loki, and as logcli writes them."""
+    rows = [{"timestamp": str((1772438400 + 60 * n) * 10**9), "line": words.format(800 + n)} for n in range(30)]
+    reading = read_text(tmp_path, "".join(json.dumps(row) + "\n" for row in rows))
+    assert (reading.kind, reading.taken, figures(reading)["prompt, mean"]) == ("requests-lines", 30, 814.5)
+
+
 def test_lines_whose_time_is_of_another_kind_are_counted(tmp_path: Path) -> None:
     lines = [f"ts={time}Z input_tokens=9 output_tokens=9" for time in TIMES]
     reading = read_text(tmp_path, "\n".join([*lines, "ts=1756713600 input_tokens=9 output_tokens=9",

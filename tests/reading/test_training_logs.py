@@ -235,6 +235,23 @@ def test_figures_of_smaller_trainers(text: str, tool: str, shown: dict[str, floa
         assert found[label] == pytest.approx(value), label
 
 
+@pytest.mark.parametrize("form", ["simple", "json"])
+def test_updates_of_fairseq_take_the_time_between_its_walls(form: str, tmp_path: Path) -> None:
+    """Its words a second are of all devices, and its pace is told to one figure or two."""
+    lines = ["2023-05-01 10:00:00 | INFO | fairseq_cli.train | {'distributed_world_size': 16, 'arch': 'gpt'}"]
+    for n in range(1, 6):
+        told_of = {"epoch": 1, "wps": "412545", "ups": "0.8", "wpb": "524288", "bsz": "256"}
+        told_of |= {"num_updates": str(100 * n), "train_wall": "99", "wall": str(13 + 127 * n)}
+        simple = ", ".join(f"{key}={value}" for key, value in told_of.items() if key != "epoch")
+        said = f"epoch 001:    {100 * n} / 2000 {simple}" if form == "simple" else json.dumps(told_of)
+        lines.append(f"2023-05-01 10:0{n}:00 | INFO | train_inner | {said}")
+    reading = told(tmp_path, "\n".join(lines) + "\n")
+    found = figures(reading)
+    assert (reading.tool, reading.taken) == ("fairseq", 5)
+    assert (found[MEDIAN], found["last step"], found["global batch"]) == (pytest.approx(1.27), 500, 256)
+    assert "tokens, median" not in found
+
+
 def test_micro_batches_are_no_steps(tmp_path: Path) -> None:
     """Where too few steps end, how many micro-batches one has is not known."""
     reading = told(tmp_path, lit(1))
