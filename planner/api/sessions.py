@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 Answer = tuple[Candidates, Solution]
 ANSWER_SHARE = 0.7  # of the time that is left then, for rates that plans rest on; the rest is for the certificate
 LISTING_SHARE = 0.7  # of the time that is left until a deadline; what is not listed by then is left out
+SOLVERS_PART = 0.7  # of a gap that is asked for: the certificate proves less than the solver, and is what a plan says
 AT_ONCE = 4  # workloads of a plan that is checked and written down in the second that is kept back for it
 TELLING_S = 0.05  # of a processor, from which on it tells how busy the machine is
 ASKED = ("solver", "time_limit_s", "threads", "seed")  # options of further programs
@@ -419,7 +420,8 @@ class Session:
 
     def solved(self, candidates: Candidates, *, cost_only: bool = False) -> Solution:
         """The best plan of the columns as they are, proven as far as they are all; `cost_only`: any of its cost."""
-        found = optimize(candidates.program, cost_only=cost_only, **self.options)
+        asked = {**self.options, "gap": SOLVERS_PART * self.options["gap"]}
+        found = optimize(candidates.program, cost_only=cost_only, **asked)
         solution = as_far_as_listed(found, candidates.cut)
         if candidates.unlisted is None:
             return solution
