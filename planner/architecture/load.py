@@ -195,6 +195,22 @@ _SAME_SHAPE = (
     (r"internlm2([.-]5)?(-chat)?-7b", "internlm2.5-7b"),
     (r"stablelm-3b-4e1t|stablelm-zephyr-3b", "stablelm-3b"),
     (r"granite-?3\.[123](-dense)?-8b", "granite-3.1-8b"),
+    # llama-bench's words for what a file holds (ggml-org/llama.cpp, src/llama-model.cpp: names of families and sizes)
+    (r"llama-([13]b)", r"llama-3.2-\1"),
+    (r"llama-(8b|70b|405b)", r"llama-3.1-\1"),
+    (r"llama-13b", "llama-2-13b"),
+    (r"qwen2-(1\.5b|14b|32b)", r"qwen2.5-\1"),
+    (r"qwen3moe-30b\.a3b", "qwen3-30b-a3b"),
+    (r"qwen3moe-235b\.a22b", "qwen3-235b-a22b"),
+    (r"qwen3next-80b\.a3b", "qwen3-next-80b-a3b"),
+    (r"qwen35-(\d+b)", r"qwen3.5-\1"),
+    (r"qwen35moe-35b\.a3b", "qwen3.5-35b-a3b"),
+    (r"phi-?3-3b", "phi-3-mini"),
+    (r"glm4moe-106b\.a12b", "glm-4.5-air"),
+    (r"glm4moe-355b\.a32b", "glm-4.5"),
+    (r"deepseek2-16b", "deepseek-v2-lite"),
+    (r"deepseek2-236b", "deepseek-v2"),
+    (r"deepseek2-671b", "deepseek-v3"),
 )
 # What follows the name of a shape and does not change it: the format of its numbers, and who made it; tuning and dates.
 _FORMS = (
@@ -234,7 +250,8 @@ def preset_of(name: str) -> str | None:
 
 def _plain(name: str) -> str:
     """A published name without its publisher, as presets are written."""
-    plain = re.sub(r"[\s_:]+", "-", name.lower().rsplit("/", 1)[-1])
+    plain = re.sub(r"[\s_:]+(?:-[\s_:]+)?", "-", name.lower().rsplit("/", 1)[-1])
+    plain = re.sub(r"(?<=\d-k-)(s|m|l)(mall|edium|arge)$", r"\1", plain)
     return re.sub(r"^(?:meta-)?(llama|gemma|phi|olmo)-?(?=\d)", r"\1-", plain)
 
 

@@ -158,7 +158,7 @@ def read_llama_bench(source: Source, asked: Asked) -> Reading:
         else:
             cells |= {"output_tokens_per_s_total": speed, "output_tokens": made}
             if depth:
-                cells["input_tokens"] = depth
+                cells |= {"input_tokens": depth, "scenario": "llama-bench at a depth"}
         points.append(Point(cells=cells, at=number))
         name = f"pp{given:.0f}" if given else f"tg{made:.0f}"
         reading.show(name + (f" @ d{depth:.0f}" if depth else ""), speed, "prompt tokens/s" if given else "tokens/s")
