@@ -91,7 +91,7 @@ def test_what_is_needed_with_its_margin_is_usable(
 
 def replica(tp: int = 1, **cells: Any) -> dict[str, Any]:
     row = {"layout": {"tp": tp, "pp": 1, "dp": 1, "ep": 1, "cp": 1}, "devices_per_replica": tp, "count": 2}
-    return {**row, "replicas": 1, "offer": "x", "cost_microusd": 0, **cells}
+    return {**row, "replicas": 1, "role": "whole", "offer": "x", "cost_microusd": 0, **cells}
 
 
 def asked(**cells: Any) -> Any:

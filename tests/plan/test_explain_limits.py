@@ -539,7 +539,7 @@ def test_a_budget_that_only_other_mixes_keep_is_kept(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(sessions, "better_mixes", found)
     for limits, cost in (("{budget: $4000}", 3_962_440_000), ("{budget: $3000}", None)):
-        path = classes(tmp_path, allow="[h100-sxm-80gb, l40s]", limits=limits, requests="7.4 /s")
+        path = classes(tmp_path, allow="[h100-sxm-80gb, l40s]", limits=limits, requests="7.33 /s")
         document: Any = api.solve(load_scenario(path), few_devices()).document
         assert (document["status"] == "optimal") == (cost is not None)
         assert cost is None or document["summary"]["cost_microusd"] == cost
