@@ -66,7 +66,7 @@ OFFERED = [
     ("plan explain scenarios/other.yaml --workload ", ["tune"]),
     ("plan explain --why-not h100-sx", ["h100-sxm-80gb"]),
     ("plan verify ", [".plan/llama.plan.json", "scenarios/"]),
-    ("plan memory qwen2.5-7", ["qwen2.5-72b", "qwen2.5-7b"]),
+    ("plan memory qwen2.5-7", ["qwen2.5-72b", "qwen2.5-72b-instruct", "qwen2.5-7b", "qwen2.5-7b-instruct"]),
     ("plan init --train llama-3.1-", ["llama-3.1-405b", "llama-3.1-70b", "llama-3.1-8b"]),
     ("plan solve --set serving.", ["serving.assistant."]),
     ("plan export sl", ["slurm"]),
