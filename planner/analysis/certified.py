@@ -412,10 +412,10 @@ def _finer_parts(
                 parts = simple
         else:
             starts = [simple, *_with_every_box(task, relaxed)]
-            parts, _ = max(
-                (_raised(program, task, weights, upper, start, [(True, True)]) for start in starts),
-                key=lambda found: (found[1].weight, sum(len(part.lines) for part in found[0])),
-            )
+            found = [_raised(program, task, weights, upper, start, [(True, True)]) for start in starts]
+            apart = _by_bucket(task, relaxed)
+            found += [(apart, least_of_task(program, task, weights, upper, apart))] if apart else []
+            parts, _ = max(found, key=lambda one: (one[1].weight, sum(len(part.lines) for part in one[0])))
         yield from _document(task.name, parts)
 
 
@@ -430,6 +430,35 @@ def _with_every_box(task: Task, relaxed: Sequence[Part]) -> Iterator[list[Part]]
             if demand
         ]
         yield [Part(part.share, (*part.lines, *lines))]
+
+
+def _by_bucket(task: Task, relaxed: Sequence[Part]) -> list[Part]:
+    """Of a boxed fleet: each bucket in a part of its own, as dear as the relaxation has it; none where that has none.
+
+    Replicas of one bucket are rounded up, and have spares, apart from those of another. What serves several buckets is
+    shared out among them as they are worth, so that no less is proven than by parts of replicas.
+    """
+    peak = len(task.demands) - 1
+    width = len(task.demands[peak])
+    worth = [0] * width
+    for entry in (one for part in relaxed for line in part.lines for one in line):
+        priced = zip(entry["prefill"], entry["decode"], task.demands[entry["level"]])
+        worth = [most + (p + q) * rate for most, (p, q, rate) in zip(worth, priced)]
+    if not task.boxed or not sum(worth):
+        return []
+    return [
+        Part(max(1, LINE_STEPS * worth[bucket] // sum(worth)), tuple(_of_bucket(task, bucket)))
+        for bucket in range(width)
+        if task.demands[peak][bucket]
+    ]
+
+
+def _of_bucket(task: Task, bucket: int) -> Iterator[list[RequestPrices]]:
+    """Lines of one bucket alone, at every level at which it is asked for."""
+    for level, demand in enumerate(task.demands):
+        if demand[bucket]:
+            alone = [int(place == bucket) for place in range(len(demand))]
+            yield [{"level": level, "prefill": alone, "decode": [0] * len(demand)}]
 
 
 def _by_role(

@@ -8,7 +8,7 @@ bound of 0, and what follows of it is here, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -171,7 +171,8 @@ def _least_fleet(
         earned = [*(one for one, _ in mine), counted.tolist(), *(line.earned for line in off_spot)]
         needs = [*(need for _, need in mine), task.min_replicas, *(line.needed for line in off_spot)]
         before_loss = [none, *(line.taken for line in off_spot)]
-        found = _cover(own, units, earned, needs, before_loss, (replicas, task.spare_replicas), steps)
+        sums = [*_sums_of(program, task, parts[number].lines), *({} for _ in needs[len(mine) :])]
+        found = _cover(own, units, earned, needs, before_loss, (replicas, task.spare_replicas), steps, sums)
         if found.bound >= UNMET:
             return Least(UNMET, None)
         total, taken = total + found.bound, taken + found.steps
@@ -188,6 +189,7 @@ def _cover(
     before_loss: Sequence[Sequence[int]],
     loss: tuple[Sequence[int], int],
     steps: int,
+    sums: Sequence[Mapping[int, int]] = (),
 ) -> Cover:
     """The least cover with at least and at most so many units of each column; `loss`: replicas of one, and spares.
 
@@ -198,7 +200,7 @@ def _cover(
     replicas, spare = loss
     if not any(lower):
         return least_cover(
-            weights, upper, earned, needs, replicas=replicas, spare=spare, taken=before_loss, steps=steps
+            weights, upper, earned, needs, replicas=replicas, spare=spare, taken=before_loss, sums=sums, steps=steps
         )
     scale, own = math.lcm(*set(replicas)) if spare else 1, len(needs) - len(before_loss)
     losses = [[spare * each * (scale // r) if spare else 0 for each, r in zip(line, replicas)] for line in earned[:own]]
@@ -210,7 +212,8 @@ def _cover(
         left.append(max(scale * (need - there) + taken, 0) if need > 0 else 0)
         beyond.append([max(each - taken, 0) for each in lost])
     scaled = [[scale * each for each in line] for line in earned]
-    found = least_cover(weights, [most - least for least, most in zip(*units)], scaled, left, taken=beyond, steps=steps)
+    upper = [most - least for least, most in zip(*units)]
+    found = least_cover(weights, upper, scaled, left, taken=beyond, sums=sums, steps=steps)
     if found.bound >= UNMET:
         return found
     paid = sum(weight * count for weight, count in zip(weights, lower))
@@ -219,6 +222,30 @@ def _cover(
         for k, count in found.units.items():
             counts[k] = counts.get(k, 0) + count
     return Cover(paid + found.bound, None if found.units is None else counts, found.steps)
+
+
+def _sums_of(program: Program, task: Task, lines: Sequence[Sequence[RequestPrices]]) -> list[dict[int, int]]:
+    """Of each line of a boxed fleet without pools, how often those of one bucket alone are in it."""
+    if not task.boxed or program.role[task.first : task.stop].any():
+        return [{} for _ in lines]
+    priced = [_priced_buckets(entries) for entries in lines]
+    alone = {where: (k, price) for k, one in enumerate(priced) if len(one) == 1 for where, price in one.items()}
+    return [
+        {alone[where][0]: price // alone[where][1] for where, price in one.items()}
+        if len(one) > 1 and one.keys() <= alone.keys()
+        else {}
+        for one in priced
+    ]
+
+
+def _priced_buckets(entries: Sequence[RequestPrices]) -> dict[tuple[int, int], int]:
+    """By level and bucket what a request is worth."""
+    found = dict[tuple[int, int], int]()
+    for entry in entries:
+        for bucket, (prefill, decode) in enumerate(zip(entry["prefill"], entry["decode"])):
+            if prefill + decode:
+                found[entry["level"], bucket] = found.get((entry["level"], bucket), 0) + prefill + decode
+    return found
 
 
 def line_of(program: Program, task: Task, entries: Sequence[RequestPrices]) -> tuple[list[int], int]:

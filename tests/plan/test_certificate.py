@@ -177,6 +177,49 @@ def test_a_cover_of_several_lines_against_every_cover() -> None:
     assert met > 100
 
 
+def test_a_cover_of_a_sum_of_lines_against_every_cover() -> None:
+    """A sum of two lines needs what they need and asks for no more than they do; each has a loss of its own."""
+    rng, met = np.random.default_rng(4), 0
+    for _ in range(400):
+        weights, upper = rng.integers(1, 9, 4).tolist(), rng.integers(0, 5, 4).tolist()
+        alone = rng.integers(0, 7, (2, 4)) * rng.integers(0, 2, (2, 4))
+        needs, times = rng.integers(1, 15, 2), rng.integers(1, 4, 2)
+        earned = [*alone.tolist(), (times @ alone).tolist()]
+        every = [*needs.tolist(), int(times @ needs)]
+        replicas, spare = rng.integers(1, 3, 4).tolist(), int(rng.integers(0, 3))
+        ways = covers(weights, upper, earned[:2], every[:2], replicas, spare)
+        sums: list[dict[int, int]] = [{}, {}, dict(enumerate(times.tolist()))]
+        found = least_cover(weights, upper, earned, every, replicas=replicas, spare=spare, sums=sums)
+        assert found.bound == min(ways, default=UNMET)
+        met += bool(ways)
+        for steps in (2, 20):
+            cut_short = least_cover(
+                weights, upper, earned, every, replicas=replicas, spare=spare, sums=sums, steps=steps
+            )
+            assert cut_short.bound <= found.bound
+    assert met > 100
+
+
+def test_a_sum_of_lines_counts_a_loss_on_each_of_them() -> None:
+    """Two lines, each met by three units of its own of which one is spare: without a step all six are counted."""
+    weights, upper, earned, needs = [5, 5], [9, 9], [[4, 0], [0, 4], [4, 4]], [8, 8, 16]
+    known = {"replicas": [1, 1], "spare": 1, "sums": [{}, {}, {0: 1, 1: 1}]}
+    assert least_cover(weights, upper, earned, needs, **known).bound == 30
+    without = least_cover(weights, upper, earned, needs, replicas=[1, 1], spare=1)
+    assert without.bound == 30
+    assert least_cover(weights, upper, earned, needs, **known, steps=0).bound == 20
+
+
+def test_several_units_stand_in_for_a_large_one() -> None:
+    """Of a thousand sizes whose units cost ever more than as many of the least none but the least is looked at."""
+    sizes = range(1, 1001)
+    found = least_cover(
+        [3 * k + (k > 1) for k in sizes], [2000] * 1000, [list(sizes)], [777], replicas=[1] * 1000, spare=1
+    )
+    assert (found.bound, found.units) == (3 * 778, {0: 778})
+    assert found.steps <= 10
+
+
 @pytest.mark.parametrize(("need", "least"), [(9, 6), (10, 6), (11, 9)])
 def test_a_line_is_met_at_the_bound_and_not_one_beyond(need: int, least: int) -> None:
     assert least_cover([3], [9], [[5]], [need]).bound == least
