@@ -43,8 +43,10 @@ def test_the_card_of_a_name_is_its_presets_or_the_config_in_the_cache(
         ("gpt-oss-20b", "mxfp4"),
         ("llama-3.1-8b", ""),
         ("deepseek-ai/DeepSeek-R1-0528", "fp8-block"),
-        ("moonshotai/Kimi-K2-Thinking", ""),  # published in another format than Kimi K2 itself
-        ("Qwen/Qwen3-32B-FP8", "fp8"),
+        ("moonshotai/Kimi-K2-Thinking", "int4-g32"),  # published in another format than Kimi K2 itself
+        ("kimi-k2.5", "int4-g32"),
+        ("Qwen/Qwen3-32B-FP8", "fp8-block"),  # as all of Qwen's own are
+        ("RedHatAI/Qwen3-32B-FP8-dynamic", "fp8"),
         ("Qwen/Qwen2.5-72B-Instruct-AWQ", "int4"),
         ("Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4", "int4"),
         ("Qwen/Qwen2.5-72B-Instruct-GPTQ-Int8", "int8"),
