@@ -127,6 +127,7 @@ def serving_layout_findings(
     stored = stored_format(fleet.model.preset, fleet.model.config) if fleet.model else ""
     blocks = fleet.weights == "fp8-block" or (fleet.weights, stored) == ("fp8", "fp8-block")
     yield from _block_findings(where, arch, split, engine if blocks else "")
+    yield from _group_findings(where, arch, split, engine, {"int4": 128, "int4-g32": 32}.get(fleet.weights, 0))
     yield from _pin_findings(where, pinned, split)
     own = shape.inter_node_bytes_per_s_per_device  # None: the scenario says what there is
     stretched = split["tp"] * split["pp"] * split["dp"] > shape.domain_devices
@@ -142,8 +143,29 @@ def _block_findings(where: str, arch: Architecture, split: ServingLayout, engine
     for group in arch.layers:
         whole = [group.expert_width % (of_experts * 128) == 0 or of_experts <= 1]
         whole += [width % (dense * 128) == 0 or dense == 1 for width in (group.mlp_width, group.shared_expert_width)]
+        heads = group.query_heads * group.value_head_size
+        whole.append(group.attention == "linear" or engine == "" or split["tp"] == 1 or not heads % (split["tp"] * 128))
         if not all(whole):
             yield _illegal(where, f"{engine} loads whole blocks of 128 x 128 weights, and this split cuts them")
+            return
+
+
+def _group_findings(
+    where: str, arch: Architecture, split: ServingLayout, engine: str, group_values: int
+) -> Iterator[Finding]:
+    """vLLM and SGLang cut no scale of 4-bit weights in two; those of experts they make anew, down to 32 values."""
+    if engine not in ("vllm", "sglang") or not group_values:
+        return
+    tp, experts = split["tp"], split["tp"] * split["dp"] // split["ep"]
+    filled = {29568: 29696}  # Qwen's 72B in 4 bits
+    for group in arch.layers:
+        whole = [experts <= 1 or group.expert_width % (experts * 32) == 0]
+        if not arch.is_moe and tp > 1:
+            heads = 0 if group.attention == "linear" else group.query_heads * group.value_head_size
+            widths = (filled.get(group.mlp_width, group.mlp_width), heads)
+            whole += [width % (tp * group_values) == 0 for width in widths]
+        if not all(whole):
+            yield _illegal(where, f"{engine} loads whole groups of 4-bit weights, and this split cuts them")
             return
 
 

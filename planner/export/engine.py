@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from planner.architecture.load import holds_layers_ahead, preset_card
 from planner.architecture.model import is_text_part
-from planner.estimate.engines import cut_block, engine_rules, in_blocks
+from planner.estimate.engines import as_stored, cut_block, engine_rules
 from planner.estimate.kernels import (
     FP8_CAPABILITY,
     LEAST_CAPABILITY,
@@ -79,7 +79,7 @@ def refuse_old(launch: ServingLaunch, target: Target, name: str) -> None:
 
 
 def refuse_cut_blocks(launch: ServingLaunch, name: str) -> None:
-    """NotExpressible where an engine does not load the checkpoint's weights in blocks over these ranks.
+    """NotExpressible where an engine does not load the checkpoint's weights in blocks or groups over these ranks.
 
     Parameters
     ----------
@@ -91,16 +91,19 @@ def refuse_cut_blocks(launch: ServingLaunch, name: str) -> None:
     Raises
     ------
     NotExpressible
-        A rank would hold a part of a block.
+        A rank would hold a part of a block or group.
     """
     weights, held = launch.fleet.weights, launch.model.checkpoint
-    if launch.model.arch is None or not in_blocks(weights, held):
+    if launch.model.arch is None:
         return
     split = {size: getattr(launch.layout, size) for size in ("tp", "dp", "ep")}
-    reason = cut_block(name, launch.model.arch, split)
-    if reason:
-        way = "fp8-block, the format of that checkpoint" if weights == "fp8" else "fp8, whose scales are no blocks"
-        raise NotExpressible(reason, f"plan again with weights: {way}, or with layout: {{ep: …}}")
+    reason = cut_block(name, launch.model.arch, as_stored(weights, held), split)
+    if not reason:
+        return
+    if not weights.startswith("fp8"):
+        raise NotExpressible(reason, "plan again with fewer tensor ranks (layout: {tp: …}), or in another format")
+    way = "fp8-block, the format of that checkpoint" if weights == "fp8" else "fp8, whose scales are no blocks"
+    raise NotExpressible(reason, f"plan again with weights: {way}, or with layout: {{ep: …}}")
 
 
 def refuse_splits(launch: ServingLaunch, name: str) -> None:
