@@ -120,14 +120,14 @@ _WHOLE_TENSORS = frozenset(
         "olmo2",
     }
 )
-# Engines that refuse weights in blocks or groups where a rank's part of a matrix is no whole number of them, and whether
-# ranks of attention's data parallelism cut dense and shared MLPs, too (vllm-project/vllm issue 17569, sgl-project/sglang
-# issue 26107, read on 2026-11-27)
+# Engines that refuse weights in blocks or groups where a rank's part of a matrix is no whole number of them, and
+# whether ranks of attention's data parallelism cut dense and shared MLPs, too (vllm-project/vllm issue 17569,
+# sgl-project/sglang issue 26107, read on 2026-11-27)
 _BLOCK_ENGINES = MappingProxyType({"vllm": False, "sglang": True})
 BLOCK_VALUES = 128  # of each side of a block: DeepSeek-V3, arXiv:2412.19437, section 3.3.2
 # Values that share a scale along the inputs of a matrix. Of experts whose groups do not fit both engines make smaller
-# ones as they load, down to this many (vllm 0.33.0: quantization/auto_awq.py, moe_wna16.py, distributed/utils.py; sglang
-# 0.5.23: srt/layers/quantization/awq and gptq; read on 2026-12-01)
+# ones as they load, down to this many (vllm 0.33.0: quantization/auto_awq.py, moe_wna16.py, distributed/utils.py;
+# sglang 0.5.23: srt/layers/quantization/awq and gptq; read on 2026-12-01)
 _GROUP_VALUES = MappingProxyType({"int4": 128, "int4-g32": 32})
 _LEAST_GROUP = 32
 # Widths that are filled up with zeros in checkpoints of 4 bits, so that eight ranks hold whole groups
