@@ -22,6 +22,7 @@ from planner.estimate.kernels import (
     left_behind,
 )
 from planner.estimate.resolve_serving import LONGEST_SPREADS
+from planner.estimate.serving import sends_tokens
 from planner.estimate.serving_tiers import no_drafts, unmoved
 from planner.export.file_text import Target
 from planner.export.launch import NotExpressible, ServingLaunch
@@ -29,13 +30,9 @@ from planner.scenario.workload_parts import Lengths
 from planner.traffic.request_trace import LONGEST
 
 UNKNOWN_SPREAD = 4  # a request may be so many times as long as a mean that is given without a spread
-GATHERED_RANKS = 8  # on which gathering all tokens takes no more than sending each to its eight experts
 # Libraries that send tokens to their experts, by the vendor of the devices
 # (vllm-project/vllm pull request 28664; docs.sglang.io, Expert Parallelism; read on 2026-12-01)
 EXCHANGES = MappingProxyType({"nvidia": "DeepEP", "amd": "MoRI"})
-# that a rank may send at once by DeepEP's kernels for answers, whose buffers hold so many for every expert
-# (sglang 0.5.23: srt/layers/moe/token_dispatcher/deepep.py, read on 2026-12-01)
-FEW_TOKENS = 1024
 BLOCK = 16  # tokens of a page of the cache: limits are whole pages
 _SCORE_P99 = NormalDist().inv_cdf(0.99)
 SIXTEEN_BITS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
@@ -288,8 +285,7 @@ def engine_notes(launch: ServingLaunch, engine: str) -> list[str]:
 def exchange(launch: ServingLaunch) -> str:
     """What sends tokens to whole experts on many ranks, as planned; "" where engines gather all tokens on all ranks."""
     layout, arch = launch.layout, launch.model.arch
-    each = max((group.experts_per_token for group in arch.layers), default=0) if arch else 0
-    many = layout.dp > 1 and layout.ep > max(GATHERED_RANKS, each)
+    many = arch is not None and bool(sends_tokens(arch, layout.dp, layout.ep))
     return EXCHANGES.get(launch.machine.vendor, "") if many else ""
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from types import MappingProxyType
 
+from planner.estimate.serving import FEW_TOKENS
 from planner.export import engine
 from planner.export.file_text import Argument, Expand, Target
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
@@ -190,7 +191,7 @@ def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argum
 
 def _exchange(launch: ServingLaunch, sent: str) -> str:
     """The kernels by which tokens reach their experts: those for answers where a step holds few enough."""
-    few = (engine.answered_tokens(launch) or engine.FEW_TOKENS + 1) <= engine.FEW_TOKENS
+    few = (engine.answered_tokens(launch) or FEW_TOKENS + 1) <= FEW_TOKENS
     return EXCHANGES[sent][launch.role if few or launch.role != "decode" else "whole"]
 
 
