@@ -119,6 +119,9 @@ def serving_layout_findings(
     both = min(split["tp"], split["pp"]) > 1
     if engine in ONE_MACHINE_ENGINES and (rest > 1 or both or ranks > shape.devices):
         yield _illegal(where, f"{engine} splits by tensors or by stages alone, on one machine")
+    whole = ("afmoe", "dbrx", "ernie4_5_moe", "grok-1", "hunyuan_v1_moe", "lfm2_moe", "mixtral", "olmoe")
+    if engine == "sglang" and split["dp"] > 1 and (arch.family in whole or arch.family.startswith("granitemoe")):
+        yield _illegal(where, f"sglang runs no attention ranks for models of {arch.family}")
     if fleet.speculative and split["pp"] > 1:
         head = fleet.speculative.model is None and not fleet.drafts_itself
         handed_on = arch.family in ("llama", "llama4_text", "mistral", "phi3", "qwen2", "qwen3")

@@ -120,6 +120,12 @@ _WHOLE_TENSORS = frozenset(
         "olmo2",
     }
 )
+# Families with experts whose code in SGLang splits attention over all ranks and gathers no tokens, so that ranks with
+# requests of their own add up each other's sums (sglang 0.5.23: srt/models, read on 2026-12-01)
+_ONE_RANK = frozenset(
+    {"afmoe", "dbrx", "ernie4_5_moe", "granitemoe", "granitemoehybrid", "granitemoeshared", "grok-1", "hunyuan_v1_moe",
+     "lfm2_moe", "mixtral", "olmoe"}
+)  # fmt: skip
 # Engines that refuse weights in blocks or groups where a rank's part of a matrix is no whole number of them, and
 # whether ranks of attention's data parallelism cut dense and shared MLPs, too (vllm-project/vllm issue 17569,
 # sgl-project/sglang issue 26107, read on 2026-11-27)
@@ -196,6 +202,8 @@ def no_split(
     ('llama.cpp does not split tensors on devices of intel', 'write layout: {tp: 1}')
     """
     tp, pp, dp = split["tp"], split["pp"], split["dp"]
+    if reason := no_ranks(name, family, dp):
+        return reason, "write layout: {dp: 1}"
     if name in _STAGES_TOGETHER and min(pp, dp) > 1 and tp * pp * dp > max(machine_devices, joined_devices):
         return (
             f"{name} puts all stages of an attention rank on one node, so that the experts of each stage would be "
@@ -215,6 +223,30 @@ def no_split(
     if tp > 1 and kv_cache not in _TENSOR_CACHES:
         return f"{name} does not split tensors beside a cache in {kv_cache}", "write kv_cache: fp16"
     return "", ""
+
+
+def no_ranks(name: str, family: str, dp: int) -> str:
+    """Why an engine has no attention data parallelism for a model; empty where it has, or there is one rank.
+
+    Parameters
+    ----------
+    name
+        Of ENGINES.
+    family
+        Of the model, by its name in `config.json`.
+    dp
+        Attention ranks.  [count]
+
+    Examples
+    --------
+    >>> no_ranks("sglang", "mixtral", 8)
+    'sglang has no attention data parallelism for models of mixtral'
+    >>> no_ranks("vllm", "mixtral", 8), no_ranks("sglang", "qwen3_moe", 8), no_ranks("sglang", "mixtral", 1)
+    ('', '', '')
+    """
+    if name == "sglang" and dp > 1 and family in _ONE_RANK:
+        return f"{name} has no attention data parallelism for models of {family}"
+    return ""
 
 
 def as_stored(weights: str, stored: str) -> str:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from planner.architecture.load import holds_layers_ahead, preset_card
 from planner.architecture.model import is_text_part
-from planner.estimate.engines import as_stored, cut_block, engine_rules
+from planner.estimate.engines import as_stored, cut_block, engine_rules, no_ranks
 from planner.estimate.kernels import (
     FP8_CAPABILITY,
     LEAST_CAPABILITY,
@@ -104,14 +104,16 @@ def refuse_cut_blocks(launch: ServingLaunch, name: str) -> None:
 
 
 def refuse_splits(launch: ServingLaunch, name: str) -> None:
-    """NotExpressible where an engine does not run a split beside what drafts tokens, or in such a pool.
+    """NotExpressible where an engine does not run a split of the model, beside what drafts tokens, or in a pool.
 
     Raises
     ------
     NotExpressible
-        The replicas are split so that the engine drafts no tokens, or moves no cache.
+        The replicas are split so that the engine mixes requests up, drafts no tokens, or moves no cache.
     """
     arch, layout = launch.model.arch, launch.layout
+    if alone := no_ranks(name, arch.family if arch else "", layout.dp):
+        raise NotExpressible(alone, "plan again with layout: {dp: 1}")
     reason = no_drafts(name, launch.fleet, arch.family if arch else "", layout.pp)
     if reason:
         raise NotExpressible(reason, "plan again with layout: {pp: 1}, or without speculative")

@@ -169,7 +169,7 @@ def test_stages_of_attention_ranks_lie_on_one_node_in_vllm(engine: str, apart: b
     """Over two nodes its attention ranks share out the nodes, and each keeps its stages together: the experts of a
     stage lie on both, where the plan had a node for each stage."""
     wide = catalog(shapes=[shape(devices=8)])
-    asked = {"model": "mixtral-8x22b", "throughput": None, "estimator": "analytic", "engine": engine}
+    asked = {"model": "llama-4-scout-text", "throughput": None, "estimator": "analytic", "engine": engine}
 
     def both(layout: str) -> bool:
         return len(solve(wide, layout=layout, **asked)[0]) > 0

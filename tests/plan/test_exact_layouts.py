@@ -12,7 +12,7 @@ import pytest
 
 from planner.architecture.load import load_model
 from planner.checks.layout import serving_layout_findings, training_layout_findings
-from planner.estimate.engines import cut_block
+from planner.estimate.engines import cut_block, no_split
 from planner.scenario.schema import ServingFleet
 from tests.worlds import fleet, job, scenario, shape
 
@@ -276,6 +276,24 @@ def test_ranks_hold_whole_blocks_of_weights(engine: str, model: str, split: dict
     assert not list(serving_layout_findings(asked_of(engine, weights="fp8"), arch, sizes, wide))
     stored = asked_of(engine, weights="fp8", model="minimax-m2.5")  # whose repository holds blocks
     assert bool(list(serving_layout_findings(stored, arch, sizes, wide))) is not legal
+
+
+@pytest.mark.parametrize(
+    ("engine", "model", "dp", "legal"),
+    [("sglang", "mixtral-8x22b", 8, False), ("sglang", "mixtral-8x22b", 1, True), ("vllm", "mixtral-8x22b", 8, True),
+     ("sglang", "qwen3-30b-a3b", 4, True), ("sglang", "gpt-oss-120b", 8, True)],
+)  # fmt: skip
+def test_models_whose_code_gathers_no_tokens_have_one_attention_rank(
+    engine: str, model: str, dp: int, legal: bool
+) -> None:
+    """SGLang's Mixtral splits attention over all ranks, whosever requests they have: eight of them were planned."""
+    arch = load_model(model)
+    told = serving(model, engine, dp=dp)
+    assert told == ([] if legal else ["sglang runs no attention ranks for models of mixtral"])
+    sizes = {"tp": 1, "pp": 1, "dp": dp, "ep": 1, "cp": 1}
+    reason, way = no_split(engine, sizes, machine_devices=8, joined_devices=8, vendor="nvidia", family=arch.family,
+                           kv_cache="bf16")  # fmt: skip
+    assert (reason == "", way) == (legal, "" if legal else "write layout: {dp: 1}")
 
 
 @pytest.mark.parametrize(
