@@ -87,6 +87,16 @@ def training_layout_findings(
     yield from _batch_findings(job, arch, split, shared=shared)
 
 
+# of sglang 0.5.23: those whose forward takes no pp_proxy_tensors
+_UNSTAGED = frozenset(
+    {"afmoe", "baichuan", "chatglm", "cohere", "cohere2", "dbrx", "ernie4_5", "ernie4_5_moe", "exaone", "falcon_h1",
+     "falcon_mamba", "gemma", "gemma2", "gemma3_text", "gpt2", "gpt_bigcode", "gptj", "granite", "granitemoe",
+     "grok-1", "hunyuan_v1_dense", "hunyuan_v1_moe", "internlm2", "lfm2", "lfm2_moe", "longcat_flash", "mamba",
+     "mamba2", "mimo", "minicpm", "minicpm3", "olmo", "olmo2", "phi", "phimoe", "qwen", "qwen3_next", "stablelm",
+     "starcoder2", "step3_text", "xverse"}
+)  # fmt: skip
+
+
 def serving_layout_findings(
     fleet: ServingFleet, arch: Architecture, split: ServingLayout, shape: Shape
 ) -> Iterator[Finding]:
@@ -122,6 +132,8 @@ def serving_layout_findings(
     whole = ("afmoe", "dbrx", "ernie4_5_moe", "grok-1", "hunyuan_v1_moe", "lfm2_moe", "mixtral", "olmoe")
     if engine == "sglang" and split["dp"] > 1 and (arch.family in whole or arch.family.startswith("granitemoe")):
         yield _illegal(where, f"sglang runs no attention ranks for models of {arch.family}")
+    if engine == "sglang" and split["pp"] > 1 and arch.family in _UNSTAGED:
+        yield _illegal(where, f"sglang runs no stages of models of {arch.family}")
     if fleet.speculative and split["pp"] > 1:
         head = fleet.speculative.model is None and not fleet.drafts_itself
         handed_on = arch.family in ("llama", "llama4_text", "mistral", "phi3", "qwen2", "qwen3")

@@ -126,6 +126,15 @@ _ONE_RANK = frozenset(
     {"afmoe", "dbrx", "ernie4_5_moe", "granitemoe", "granitemoehybrid", "granitemoeshared", "grok-1", "hunyuan_v1_moe",
      "lfm2_moe", "mixtral", "olmoe"}
 )  # fmt: skip
+# Families whose code in SGLang takes no stage of a model, which it asserts as it starts (the same: forward without
+# pp_proxy_tensors)
+_ONE_STAGE = frozenset(
+    {"afmoe", "baichuan", "chatglm", "cohere", "cohere2", "dbrx", "ernie4_5", "ernie4_5_moe", "exaone", "falcon_h1",
+     "falcon_mamba", "gemma", "gemma2", "gemma3_text", "gpt2", "gpt_bigcode", "gptj", "granite", "granitemoe", "grok-1",
+     "hunyuan_v1_dense", "hunyuan_v1_moe", "internlm2", "lfm2", "lfm2_moe", "longcat_flash", "mamba", "mamba2", "mimo",
+     "minicpm", "minicpm3", "olmo", "olmo2", "phi", "phimoe", "qwen", "qwen3_next", "stablelm", "starcoder2",
+     "step3_text", "xverse"}
+)  # fmt: skip
 # Engines that refuse weights in blocks or groups where a rank's part of a matrix is no whole number of them, and
 # whether ranks of attention's data parallelism cut dense and shared MLPs, too (vllm-project/vllm issue 17569,
 # sgl-project/sglang issue 26107, read on 2026-11-27)
@@ -202,8 +211,9 @@ def no_split(
     ('llama.cpp does not split tensors on devices of intel', 'write layout: {tp: 1}')
     """
     tp, pp, dp = split["tp"], split["pp"], split["dp"]
-    if reason := no_ranks(name, family, dp):
-        return reason, "write layout: {dp: 1}"
+    reason, way = not_in_code(name, family, dp=dp, pp=pp)
+    if reason:
+        return reason, way
     if name in _STAGES_TOGETHER and min(pp, dp) > 1 and tp * pp * dp > max(machine_devices, joined_devices):
         return (
             f"{name} puts all stages of an attention rank on one node, so that the experts of each stage would be "
@@ -225,8 +235,8 @@ def no_split(
     return "", ""
 
 
-def no_ranks(name: str, family: str, dp: int) -> str:
-    """Why an engine has no attention data parallelism for a model; empty where it has, or there is one rank.
+def not_in_code(name: str, family: str, *, dp: int, pp: int) -> tuple[str, str]:
+    """Why an engine's code of a model has no such split, and what to write; two empty strings where it has.
 
     Parameters
     ----------
@@ -234,19 +244,23 @@ def no_ranks(name: str, family: str, dp: int) -> str:
         Of ENGINES.
     family
         Of the model, by its name in `config.json`.
-    dp
-        Attention ranks.  [count]
+    dp, pp
+        Attention ranks, and stages.  [count]
 
     Examples
     --------
-    >>> no_ranks("sglang", "mixtral", 8)
-    'sglang has no attention data parallelism for models of mixtral'
-    >>> no_ranks("vllm", "mixtral", 8), no_ranks("sglang", "qwen3_moe", 8), no_ranks("sglang", "mixtral", 1)
-    ('', '', '')
+    >>> not_in_code("sglang", "mixtral", dp=8, pp=1)
+    ('sglang has no attention data parallelism for models of mixtral', 'write layout: {dp: 1}')
+    >>> not_in_code("sglang", "gemma3_text", dp=1, pp=2)
+    ('sglang has no pipeline for models of gemma3_text', 'write layout: {pp: 1}')
+    >>> not_in_code("vllm", "mixtral", dp=8, pp=1), not_in_code("sglang", "qwen3_moe", dp=8, pp=2)
+    (('', ''), ('', ''))
     """
     if name == "sglang" and dp > 1 and family in _ONE_RANK:
-        return f"{name} has no attention data parallelism for models of {family}"
-    return ""
+        return f"{name} has no attention data parallelism for models of {family}", "write layout: {dp: 1}"
+    if name == "sglang" and pp > 1 and family in _ONE_STAGE:
+        return f"{name} has no pipeline for models of {family}", "write layout: {pp: 1}"
+    return "", ""
 
 
 def as_stored(weights: str, stored: str) -> str:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from planner.architecture.load import holds_layers_ahead, preset_card
 from planner.architecture.model import is_text_part
-from planner.estimate.engines import as_stored, cut_block, engine_rules, no_ranks
+from planner.estimate.engines import as_stored, cut_block, engine_rules, not_in_code
 from planner.estimate.kernels import (
     FP8_CAPABILITY,
     LEAST_CAPABILITY,
@@ -112,8 +112,9 @@ def refuse_splits(launch: ServingLaunch, name: str) -> None:
         The replicas are split so that the engine mixes requests up, drafts no tokens, or moves no cache.
     """
     arch, layout = launch.model.arch, launch.layout
-    if alone := no_ranks(name, arch.family if arch else "", layout.dp):
-        raise NotExpressible(alone, "plan again with layout: {dp: 1}")
+    alone, way = not_in_code(name, arch.family if arch else "", dp=layout.dp, pp=layout.pp)
+    if alone:
+        raise NotExpressible(alone, f"plan again, and {way}")
     reason = no_drafts(name, launch.fleet, arch.family if arch else "", layout.pp)
     if reason:
         raise NotExpressible(reason, "plan again with layout: {pp: 1}, or without speculative")

@@ -297,6 +297,24 @@ def test_models_whose_code_gathers_no_tokens_have_one_attention_rank(
 
 
 @pytest.mark.parametrize(
+    ("engine", "model", "pp", "legal"),
+    [("sglang", "gemma-3-27b", 2, False), ("sglang", "gemma-3-27b", 1, True), ("vllm", "gemma-3-27b", 2, True),
+     ("sglang", "llama-3.1-70b", 2, True), ("sglang", "mixtral-8x22b", 2, True), ("sglang", "phi-4", 2, True)],
+)  # fmt: skip
+def test_models_whose_code_takes_no_stage_are_not_cut_into_stages(
+    engine: str, model: str, pp: int, legal: bool
+) -> None:
+    """SGLang asserts as it starts that the code of the model knows pipelines: a Qwen3 Next was planned in four."""
+    arch = load_model(model)
+    told = serving(model, engine, pp=pp)
+    assert told == ([] if legal else ["sglang runs no stages of models of gemma3_text"])
+    sizes = {"tp": 1, "pp": pp, "dp": 1, "ep": 1, "cp": 1}
+    reason, way = no_split(engine, sizes, machine_devices=8, joined_devices=8, vendor="nvidia", family=arch.family,
+                           kv_cache="bf16")  # fmt: skip
+    assert (reason == "", way) == (legal, "" if legal else "write layout: {pp: 1}")
+
+
+@pytest.mark.parametrize(
     ("engine", "model", "weights", "split", "legal"),
     [
         (
