@@ -379,7 +379,8 @@ def format_of(quantised: Mapping[str, Any]) -> str:
     method = str(quantised.get("quant_method") or "").lower()
     bits = quantised.get("bits", quantised.get("w_bit"))
     if method.rsplit("/", 1)[-1] in ("awq", "gptq", "auto-round") or (not method and bits):  # MLX names no method
-        return {4: "int4", 8: "int8"}.get(bits, "") if isinstance(bits, int) else ""
+        four = "int4-g32" if quantised.get("group_size", quantised.get("q_group_size")) == 32 else "int4"
+        return {4: four, 8: "int8"}.get(bits, "") if isinstance(bits, int) else ""
     if method == "bitsandbytes" or "load_in_4bit" in quantised:
         return (
             "int4" if quantised.get("load_in_4bit") is True else "int8" if quantised.get("load_in_8bit") is True else ""
@@ -405,9 +406,15 @@ def _of_groups(groups: Any) -> str:
         if not isinstance(weights, Mapping):
             continue
         kind, bits = str(weights.get("type")), str(weights.get("num_bits"))
-        four = "mxfp4" if str(weights.get("group_size")) == "32" else "nvfp4"  # which share a scale by 32 and by 16
+        fine = str(weights.get("group_size")) == "32"
+        four = "mxfp4" if fine else "nvfp4"  # which share a scale by 32 and by 16
         eight = "fp8-block" if weights.get("strategy") == "block" else "fp8"
-        form = {("int", "4"): "int4", ("int", "8"): "int8", ("float", "8"): eight, ("float", "4"): four}
+        form = {
+            ("int", "4"): "int4-g32" if fine else "int4",
+            ("int", "8"): "int8",
+            ("float", "8"): eight,
+            ("float", "4"): four,
+        }
         found.add(form.get((kind, bits), ""))
     return found.pop() if len(found) == 1 else ""
 
@@ -418,6 +425,8 @@ _SAID = (
     ("mxfp4", "mxfp4"), ("nvfp4", "nvfp4|fp4"), ("fp8", "fp8"), ("int8", r"int8|w8a\d+|8bit"),
     ("int4", r"int4|w4a\d+|4bit|awq|gptq|nf4"),
 )  # fmt: skip
+# whose FP8 is of blocks of 128 x 128 (Qwen3-235B-A22B-FP8: vllm-project/vllm issue 17569, read on 2026-11-27)
+_OF_BLOCKS = "qwen/qwen3"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -470,7 +479,9 @@ def _checkpoint(preset: Mapping[str, Any], repository: str) -> str:
     stored = preset.get("checkpoint")
     if stored is not None and repository in stored["repositories"]:
         return str(stored["weights"])
-    return next((form for form, said in _SAID if re.search(rf"[-_.]({said})(?![a-z0-9])", repository.lower())), "")
+    low = repository.lower()
+    named = next((form for form, said in _SAID if re.search(rf"[-_.]({said})(?![a-z0-9])", low)), "")
+    return "fp8-block" if named == "fp8" and low.startswith(_OF_BLOCKS) else named
 
 
 def stored_format(preset: str | None, config: str | None) -> str:

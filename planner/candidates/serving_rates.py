@@ -23,7 +23,7 @@ from planner.candidates.serving_question import ServingQuestion
 from planner.candidates.ties import plain_serving
 from planner.carriers import dataclass
 from planner.equations.registry import as_float
-from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES, ONE_MACHINE_ENGINES, cut_block, in_blocks, no_split
+from planner.estimate.engines import CONTEXT_PARALLEL_ENGINES, ONE_MACHINE_ENGINES, as_stored, cut_block, no_split
 from planner.estimate.machine import Machine
 from planner.estimate.published import published_rate
 from planner.estimate.resolve import peaks_of
@@ -111,8 +111,7 @@ def evaluate(question: ServingQuestion, groups: Sequence[list[Site]], ledger: Le
     if not groups:
         return None
     shared = fleet_engine(question.fleet) in CONTEXT_PARALLEL_ENGINES
-    blocks = in_blocks(question.fleet.weights, question.stored)
-    splits = [_replicas_on(question, group, ledger, context_parallel=shared, blocks=blocks) for group in groups]
+    splits = [_replicas_on(question, group, ledger, context_parallel=shared) for group in groups]
     _note_fabrics(question, groups, ledger, context_parallel=shared)
     sizes = [len(nodes) for _, nodes, _ in splits]
     names = [field.name for field in fields(ReplicaLayout)]
@@ -476,13 +475,14 @@ def _best_of_equals(
 
 
 def _replicas_on(
-    question: ServingQuestion, group: Sequence[Site], ledger: Ledger, *, context_parallel: bool, blocks: bool
+    question: ServingQuestion, group: Sequence[Site], ledger: Ledger, *, context_parallel: bool
 ) -> tuple[ReplicaLayout, Rows, Rows]:
     """Legal replicas on a machine that somebody advises, of those that are no more involved than asked for."""
     site = group[0]
     pin = question.fleet.layout
     fixed = pin.sizes if pin else {}
     engine, cut, staged = fleet_engine(question.fleet), dict[tuple[int, ...], str](), dict[tuple[int, ...], str]()
+    loaded = as_stored(question.fleet.weights, question.stored)
 
     def able(split: Mapping[str, int]) -> bool:
         reason, _ = no_split(
@@ -498,8 +498,8 @@ def _replicas_on(
             reason = no_drafts(engine, question.fleet, question.arch.family, split["pp"])
             if reason:
                 staged[tuple(split.values())] = reason
-        if not reason and blocks:
-            reason = cut_block(engine, question.arch, split)
+        if not reason:
+            reason = cut_block(engine, question.arch, loaded, split)
             if reason:
                 cut[tuple(split.values())] = reason
         return not reason

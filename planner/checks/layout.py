@@ -87,6 +87,16 @@ def training_layout_findings(
     yield from _batch_findings(job, arch, split, shared=shared)
 
 
+# of sglang 0.5.23: those whose forward takes no pp_proxy_tensors
+_UNSTAGED = frozenset(
+    {"afmoe", "baichuan", "chatglm", "cohere", "cohere2", "dbrx", "ernie4_5", "ernie4_5_moe", "exaone", "falcon_h1",
+     "falcon_mamba", "gemma", "gemma2", "gemma3_text", "gpt2", "gpt_bigcode", "gptj", "granite", "granitemoe",
+     "grok-1", "hunyuan_v1_dense", "hunyuan_v1_moe", "internlm2", "lfm2", "lfm2_moe", "longcat_flash", "mamba",
+     "mamba2", "mimo", "minicpm", "minicpm3", "olmo", "olmo2", "phi", "phimoe", "qwen", "qwen3_next", "stablelm",
+     "starcoder2", "step3_text", "xverse"}
+)  # fmt: skip
+
+
 def serving_layout_findings(
     fleet: ServingFleet, arch: Architecture, split: ServingLayout, shape: Shape
 ) -> Iterator[Finding]:
@@ -119,6 +129,11 @@ def serving_layout_findings(
     both = min(split["tp"], split["pp"]) > 1
     if engine in ONE_MACHINE_ENGINES and (rest > 1 or both or ranks > shape.devices):
         yield _illegal(where, f"{engine} splits by tensors or by stages alone, on one machine")
+    whole = ("afmoe", "dbrx", "ernie4_5_moe", "grok-1", "hunyuan_v1_moe", "lfm2_moe", "mixtral", "olmoe")
+    if engine == "sglang" and split["dp"] > 1 and (arch.family in whole or arch.family.startswith("granitemoe")):
+        yield _illegal(where, f"sglang runs no attention ranks for models of {arch.family}")
+    if engine == "sglang" and split["pp"] > 1 and arch.family in _UNSTAGED:
+        yield _illegal(where, f"sglang runs no stages of models of {arch.family}")
     if fleet.speculative and split["pp"] > 1:
         head = fleet.speculative.model is None and not fleet.drafts_itself
         handed_on = arch.family in ("llama", "llama4_text", "mistral", "phi3", "qwen2", "qwen3")
@@ -127,6 +142,7 @@ def serving_layout_findings(
     stored = stored_format(fleet.model.preset, fleet.model.config) if fleet.model else ""
     blocks = fleet.weights == "fp8-block" or (fleet.weights, stored) == ("fp8", "fp8-block")
     yield from _block_findings(where, arch, split, engine if blocks else "")
+    yield from _group_findings(where, arch, split, engine, {"int4": 128, "int4-g32": 32}.get(fleet.weights, 0))
     yield from _pin_findings(where, pinned, split)
     own = shape.inter_node_bytes_per_s_per_device  # None: the scenario says what there is
     stretched = split["tp"] * split["pp"] * split["dp"] > shape.domain_devices
@@ -142,8 +158,29 @@ def _block_findings(where: str, arch: Architecture, split: ServingLayout, engine
     for group in arch.layers:
         whole = [group.expert_width % (of_experts * 128) == 0 or of_experts <= 1]
         whole += [width % (dense * 128) == 0 or dense == 1 for width in (group.mlp_width, group.shared_expert_width)]
+        heads = group.query_heads * group.value_head_size
+        whole.append(group.attention == "linear" or engine == "" or split["tp"] == 1 or not heads % (split["tp"] * 128))
         if not all(whole):
             yield _illegal(where, f"{engine} loads whole blocks of 128 x 128 weights, and this split cuts them")
+            return
+
+
+def _group_findings(
+    where: str, arch: Architecture, split: ServingLayout, engine: str, group_values: int
+) -> Iterator[Finding]:
+    """vLLM and SGLang cut no scale of 4-bit weights in two; those of experts they make anew, down to 32 values."""
+    if engine not in ("vllm", "sglang") or not group_values:
+        return
+    tp, experts = split["tp"], split["tp"] * split["dp"] // split["ep"]
+    filled = {29568: 29696}  # Qwen's 72B in 4 bits
+    for group in arch.layers:
+        whole = [experts <= 1 or group.expert_width % (experts * 32) == 0]
+        if not arch.is_moe and tp > 1:
+            heads = 0 if group.attention == "linear" else group.query_heads * group.value_head_size
+            widths = (filled.get(group.mlp_width, group.mlp_width), heads)
+            whole += [width % (tp * group_values) == 0 for width in widths]
+        if not all(whole):
+            yield _illegal(where, f"{engine} loads whole groups of 4-bit weights, and this split cuts them")
             return
 
 

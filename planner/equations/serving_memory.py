@@ -132,6 +132,45 @@ def engine_overhead_bytes(tensor_parallel: FloatOrArray) -> FloatOrArray:
     return np.where(as_float(tensor_parallel) > 1, GROUP_OVERHEAD_BYTES, SINGLE_OVERHEAD_BYTES)
 
 
+@equation("EQ-SRV-28")
+def exchange_buffer_bytes(tokens: FloatOrArray, hidden_size: FloatOrArray, experts: FloatOrArray) -> FloatOrArray:
+    """Buffers by which an attention rank sends tokens to experts on other ranks, and takes their outputs back.
+
+    Parameters
+    ----------
+    tokens
+        Tokens T that a rank sends in one step at most.  [tokens]
+    hidden_size
+        Width h of the model.  [values]
+    experts
+        Routed experts E of a layer, on all ranks together.  [count]
+
+    Returns
+    -------
+    Bytes of one device.  [B]
+
+    Notes
+    -----
+    Eq. (1):  X = 2^30 + 4 T E (2 h + h / 32)
+
+    The kernels of DeepEP for answers keep two buffers to send and two to receive, each with room for every token at
+    every expert, of 16-bit values with a least and a largest value to each 128 of them; vLLM adds 1 GiB for what goes
+    over NVLink.
+
+    References
+    ----------
+    [1] deepseek-ai/DeepEP, csrc/config.hpp@030cdf0 (LowLatencyLayout).
+    [2] vllm 0.33.0, distributed/device_communicators/all2all.py (VLLM_DEEPEP_BUFFER_SIZE_MB).
+
+    Examples
+    --------
+    >>> float(exchange_buffer_bytes(128, 7168, 256) - GIB) / 1e9
+    1.90840832
+    """
+    wide = as_float(hidden_size) * (2 + 1 / 32)
+    return GIB + 4 * as_float(tokens) * as_float(experts) * wide
+
+
 @equation("EQ-SRV-26")
 def local_buffer_bytes(vocab_size: FloatOrArray) -> FloatOrArray:
     """Buffers that llama.cpp computes a step in: the logits of its largest step, at 32 bits.

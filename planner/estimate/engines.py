@@ -120,11 +120,34 @@ _WHOLE_TENSORS = frozenset(
         "olmo2",
     }
 )
-# Engines that refuse weights in blocks where a rank's part of an MLP is no whole number of them, and whether ranks of
-# attention's data parallelism cut dense and shared MLPs, too (vllm-project/vllm issue 17569, sgl-project/sglang issue
-# 26107, read on 2026-11-27)
+# Families with experts whose code in SGLang splits attention over all ranks and gathers no tokens, so that ranks with
+# requests of their own add up each other's sums (sglang 0.5.23: srt/models, read on 2026-12-01)
+_ONE_RANK = frozenset(
+    {"afmoe", "dbrx", "ernie4_5_moe", "granitemoe", "granitemoehybrid", "granitemoeshared", "grok-1", "hunyuan_v1_moe",
+     "lfm2_moe", "mixtral", "olmoe"}
+)  # fmt: skip
+# Families whose code in SGLang takes no stage of a model, which it asserts as it starts (the same: forward without
+# pp_proxy_tensors)
+_ONE_STAGE = frozenset(
+    {"afmoe", "baichuan", "chatglm", "cohere", "cohere2", "dbrx", "ernie4_5", "ernie4_5_moe", "exaone", "falcon_h1",
+     "falcon_mamba", "gemma", "gemma2", "gemma3_text", "gpt2", "gpt_bigcode", "gptj", "granite", "granitemoe", "grok-1",
+     "hunyuan_v1_dense", "hunyuan_v1_moe", "internlm2", "lfm2", "lfm2_moe", "longcat_flash", "mamba", "mamba2", "mimo",
+     "minicpm", "minicpm3", "olmo", "olmo2", "phi", "phimoe", "qwen", "qwen3_next", "stablelm", "starcoder2",
+     "step3_text", "xverse"}
+)  # fmt: skip
+# Engines that refuse weights in blocks or groups where a rank's part of a matrix is no whole number of them, and
+# whether ranks of attention's data parallelism cut dense and shared MLPs, too (vllm-project/vllm issue 17569,
+# sgl-project/sglang issue 26107, read on 2026-11-27)
 _BLOCK_ENGINES = MappingProxyType({"vllm": False, "sglang": True})
 BLOCK_VALUES = 128  # of each side of a block: DeepSeek-V3, arXiv:2412.19437, section 3.3.2
+# Values that share a scale along the inputs of a matrix. Of experts whose groups do not fit both engines make smaller
+# ones as they load, down to this many (vllm 0.33.0: quantization/auto_awq.py, moe_wna16.py, distributed/utils.py;
+# sglang 0.5.23: srt/layers/quantization/awq and gptq; read on 2026-12-01)
+_GROUP_VALUES = MappingProxyType({"int4": 128, "int4-g32": 32})
+_LEAST_GROUP = 32
+# Widths that are filled up with zeros in checkpoints of 4 bits, so that eight ranks hold whole groups
+# (Qwen/Qwen2-VL-72B-Instruct-AWQ and Qwen/Qwen2.5-72B-Instruct-AWQ: config.json, read on 2026-12-01)
+_FILLED_UP = MappingProxyType({29568: 29696})
 _OTHER_NAMES = MappingProxyType(
     {"tensorrt-llm": "trt-llm", "trtllm": "trt-llm", "llamacpp": "llama.cpp", "llama-cpp": "llama.cpp", "sgl": "sglang",
      "ft": "fastertransformer"}
@@ -188,6 +211,9 @@ def no_split(
     ('llama.cpp does not split tensors on devices of intel', 'write layout: {tp: 1}')
     """
     tp, pp, dp = split["tp"], split["pp"], split["dp"]
+    reason, way = not_in_code(name, family, dp=dp, pp=pp)
+    if reason:
+        return reason, way
     if name in _STAGES_TOGETHER and min(pp, dp) > 1 and tp * pp * dp > max(machine_devices, joined_devices):
         return (
             f"{name} puts all stages of an attention rank on one node, so that the experts of each stage would be "
@@ -209,8 +235,36 @@ def no_split(
     return "", ""
 
 
-def in_blocks(weights: str, stored: str) -> bool:
-    """Whether engines load weights in blocks: as asked for, or as the repository holds those of 8 bits.
+def not_in_code(name: str, family: str, *, dp: int, pp: int) -> tuple[str, str]:
+    """Why an engine's code of a model has no such split, and what to write; two empty strings where it has.
+
+    Parameters
+    ----------
+    name
+        Of ENGINES.
+    family
+        Of the model, by its name in `config.json`.
+    dp, pp
+        Attention ranks, and stages.  [count]
+
+    Examples
+    --------
+    >>> not_in_code("sglang", "mixtral", dp=8, pp=1)
+    ('sglang has no attention data parallelism for models of mixtral', 'write layout: {dp: 1}')
+    >>> not_in_code("sglang", "gemma3_text", dp=1, pp=2)
+    ('sglang has no pipeline for models of gemma3_text', 'write layout: {pp: 1}')
+    >>> not_in_code("vllm", "mixtral", dp=8, pp=1), not_in_code("sglang", "qwen3_moe", dp=8, pp=2)
+    (('', ''), ('', ''))
+    """
+    if name == "sglang" and dp > 1 and family in _ONE_RANK:
+        return f"{name} has no attention data parallelism for models of {family}", "write layout: {dp: 1}"
+    if name == "sglang" and pp > 1 and family in _ONE_STAGE:
+        return f"{name} has no pipeline for models of {family}", "write layout: {pp: 1}"
+    return "", ""
+
+
+def as_stored(weights: str, stored: str) -> str:
+    """The format that engines load: as asked for, or as the repository holds weights of 8 bits.
 
     Parameters
     ----------
@@ -221,14 +275,14 @@ def in_blocks(weights: str, stored: str) -> bool:
 
     Examples
     --------
-    >>> in_blocks("fp8-block", ""), in_blocks("fp8", "fp8-block"), in_blocks("fp8", ""), in_blocks("bf16", "fp8-block")
-    (True, True, False, False)
+    >>> as_stored("fp8", "fp8-block"), as_stored("fp8", ""), as_stored("bf16", "fp8-block")
+    ('fp8-block', 'fp8', 'bf16')
     """
-    return weights == "fp8-block" or (weights == "fp8" and stored == "fp8-block")
+    return stored if (weights, stored) == ("fp8", "fp8-block") else weights
 
 
-def cut_block(name: str, arch: Architecture, split: Mapping[str, int]) -> str:
-    """Why an engine does not load weights in blocks (fp8-block) so; empty where it does.
+def cut_block(name: str, arch: Architecture, weights: str, split: Mapping[str, int]) -> str:
+    """Why an engine does not load weights in blocks (fp8-block) or groups (int4) so; empty where it does.
 
     Parameters
     ----------
@@ -236,30 +290,41 @@ def cut_block(name: str, arch: Architecture, split: Mapping[str, int]) -> str:
         Of ENGINES.
     arch
         The model.
+    weights
+        Format that is loaded, of `as_stored`.
     split
         Sizes tp, dp and ep of one replica.
 
     Examples
     --------
     >>> from planner.architecture.load import load_model
-    >>> cut_block("vllm", load_model("qwen3-235b-a22b"), {"tp": 8, "dp": 1, "ep": 1})
+    >>> cut_block("vllm", load_model("qwen3-235b-a22b"), "fp8-block", {"tp": 8, "dp": 1, "ep": 1})
     "vllm wants whole blocks of 128 x 128 values on each rank: an expert's width of 1536 over 8 ranks is 192"
-    >>> cut_block("vllm", load_model("qwen3-235b-a22b"), {"tp": 8, "dp": 1, "ep": 8})
+    >>> cut_block("vllm", load_model("qwen3-235b-a22b"), "fp8-block", {"tp": 8, "dp": 1, "ep": 8})
     ''
+    >>> cut_block("sglang", load_model("qwen2.5-14b"), "int4", {"tp": 8, "dp": 1, "ep": 1})
+    "sglang wants whole groups of 128 values on each rank: a dense MLP's width of 13824 over 8 ranks is 1728"
     """
-    if name not in _BLOCK_ENGINES:
+    group_values, blocks = _GROUP_VALUES.get(weights, 0), weights == "fp8-block"
+    if name not in _BLOCK_ENGINES or not (blocks or group_values):
         return ""
-    ranks = split["tp"] * split["dp"]
-    dense = ranks if _BLOCK_ENGINES[name] else split["tp"]
+    ranks, tp = split["tp"] * split["dp"], split["tp"]
+    dense = ranks if _BLOCK_ENGINES[name] else tp
+    of_experts = BLOCK_VALUES if blocks else _LEAST_GROUP
+    of_rest = BLOCK_VALUES if blocks else 0 if arch.is_moe else group_values  # of experts alone, where there are some
     for group in arch.layers:
-        for whose, width, parts in (
-            ("an expert's", group.expert_width, max(ranks // split["ep"], 1)),
-            ("a dense MLP's", group.mlp_width, dense),
-            ("the shared experts'", group.shared_expert_width, dense),
+        heads = 0 if group.attention == "linear" else group.query_heads * group.value_head_size
+        for whose, width, parts, values in (
+            ("an expert's", group.expert_width, max(ranks // split["ep"], 1), of_experts),
+            ("a dense MLP's", group.mlp_width, dense, of_rest),
+            ("the shared experts'", group.shared_expert_width, dense, of_rest),
+            ("the heads'", heads, tp, of_rest),
         ):
-            if parts > 1 and width % (parts * BLOCK_VALUES):
+            held = width if blocks else _FILLED_UP.get(width, width)
+            if parts > 1 and values and held % (parts * values):
+                of = f"blocks of {values} x {values}" if blocks else f"groups of {values}"
                 return (
-                    f"{name} wants whole blocks of {BLOCK_VALUES} x {BLOCK_VALUES} values on each rank: "
+                    f"{name} wants whole {of} values on each rank: "
                     f"{whose} width of {width} over {parts} ranks is {width / parts:g}"
                 )
     return ""

@@ -7,7 +7,9 @@ when it is handed fitted efficiencies. T0 with the throughput that T1 found is T
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,7 @@ from planner.equations.serving_memory import (
     LOCAL_OVERHEAD_BYTES,
     activation_workspace_bytes,
     engine_overhead_bytes,
+    exchange_buffer_bytes,
     free_fraction_kv_pool_bytes,
     kv_pool_bytes,
     largest_running_batch,
@@ -64,6 +67,10 @@ __all__ = [
 
 PAGE_TOKENS = 16  # of vLLM's cache, its default; others use up to 128
 DRAFT_VOCABULARY = 32_000  # words that heads of EAGLE-3 propose (draft_vocab_size of published ones; recalled)
+GATHERED_RANKS = 8  # on which gathering all tokens takes no more than sending each to its eight experts
+# that a rank may send at once by DeepEP's kernels for answers, whose buffers hold so many for every expert
+# (sglang 0.5.23: srt/layers/moe/token_dispatcher/deepep.py, read on 2026-12-01)
+FEW_TOKENS = 1024
 MOST_A_STEP = 8.0  # tokens of a sequence, where a measurement may have had drafts of any kind
 
 
@@ -98,6 +105,7 @@ class ServingSpec:
     longest_tokens: FloatOrArray | None = None  # that must fit; None = of requests of equal length
     draft: Draft | None = None  # what takes memory beside the model
     workspace_share: FloatOrArray = 1.0  # of a full step's workspace: less where steps are made smaller
+    sent_tokens: int = 0  # of a sequence in a step, where they are sent to whole experts; 0 = buffers are not counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +186,6 @@ def serving_memory(arch: Architecture, spec: ServingSpec, layout: ReplicaLayout,
     if spec.fraction == "local":
         weights = as_float(weights) - host_table_bytes(arch, spec.weights) / as_float(layout.tp)
         workspace, overhead = as_float(local_buffer_bytes(arch.vocab_size)), as_float(LOCAL_OVERHEAD_BYTES)
-    pool = _cache_pool(spec, machine, weights, workspace, overhead)
     mean_tokens, longest_tokens = spec.resident_tokens, spec.longest_tokens
     if mean_tokens is None:
         mean_tokens = mean_resident_tokens(spec.input_tokens, spec.output_tokens)
@@ -186,6 +193,10 @@ def serving_memory(arch: Architecture, spec: ServingSpec, layout: ReplicaLayout,
         longest_tokens = as_float(spec.input_tokens) + as_float(spec.output_tokens)
     mean_bytes = _device_cache_bytes(arch, spec, layout, mean_tokens)
     longest_bytes = _device_cache_bytes(arch, spec, layout, longest_tokens)
+    free = partial(_cache_pool, spec, machine, weights, workspace)
+    if spec.sent_tokens:
+        overhead = overhead + _exchange_bytes(arch, spec, layout, lambda held: free(overhead + held), mean_bytes)
+    pool = free(overhead)
     # Without layers the cache is unknown, not zero: only what is known to be missing counts.
     missing = np.maximum(np.where(np.isnan(longest_bytes), 0.0, longest_bytes) - pool, 0.0)
     fits = np.where(missing > 0, 0.0, 1.0)
@@ -212,6 +223,54 @@ def serving_memory(arch: Architecture, spec: ServingSpec, layout: ReplicaLayout,
         batch=batch,
         missing_bytes=missing,
     )
+
+
+def sends_tokens(arch: Architecture, dp: FloatOrArray, ep: FloatOrArray) -> NDArray[np.bool_]:
+    """Whether attention ranks send each token to its experts; else all are gathered on all ranks.
+
+    Parameters
+    ----------
+    arch
+        The model.
+    dp, ep
+        Attention ranks, and ranks that whole experts are spread over.  [count]
+    """
+    each = max((group.experts_per_token for group in arch.layers), default=0)
+    return np.asarray((as_float(dp) > 1) & (as_float(ep) > max(GATHERED_RANKS, each)))
+
+
+def _exchange_bytes(
+    arch: Architecture,
+    spec: ServingSpec,
+    layout: ReplicaLayout,
+    pool_beside: Callable[[FloatOrArray], NDArray[np.float64]],
+    sequence_bytes: FloatOrArray,
+) -> NDArray[np.float64]:
+    """Buffers of the most tokens that both they and the cache of their sequences have room for, up to FEW_TOKENS.  [B]
+
+    Steps of more tokens go by kernels whose buffers are taken to be those of FEW_TOKENS.
+    """
+    sends = sends_tokens(arch, layout.dp, layout.ep)
+    experts = max((group.experts for group in arch.layers), default=0)
+    if not (sends.any() and experts):
+        return np.zeros(())
+
+    def held(tokens: FloatOrArray) -> NDArray[np.float64]:
+        return np.where(sends, exchange_buffer_bytes(tokens, arch.hidden_size, experts), 0.0)
+
+    def room(tokens: FloatOrArray) -> NDArray[np.float64]:
+        fitting = np.maximum(as_float(largest_running_batch(pool_beside(held(tokens)), sequence_bytes)), 1.0)
+        if spec.max_num_seqs is not None:
+            fitting = np.minimum(fitting, np.ceil(as_float(spec.max_num_seqs) / as_float(layout.dp)))
+        return fitting * spec.sent_tokens
+
+    low = np.full(np.shape(room(0.0)), float(spec.sent_tokens))
+    high = np.maximum(np.minimum(room(0.0), FEW_TOKENS), low)
+    for _ in range(11):  # halves 1,024 down to one
+        middle = np.ceil((low + high) / 2)
+        kept = room(middle) >= middle
+        low, high = np.where(kept, middle, low), np.where(kept, high, middle)
+    return held(low)
 
 
 def host_table_bytes(arch: Architecture, weights: str) -> float:

@@ -109,6 +109,7 @@ class FleetAsk:
     think_s: float = np.inf  # of users who wait for each answer; then loads are users, not requests/s
     target_load: float = 1.0  # of users: share of the rate that fills a replica at which those who fill it are counted
     draft: Draft | None = None  # what drafts tokens beside the model, and takes memory
+    sent_tokens: int = 0  # of a sequence in a step, of engines that send them to experts by buffers
 
     @property
     def closed(self) -> bool:
@@ -222,6 +223,7 @@ def fleet_memory(
         resident_tokens=requests.resident_tokens,
         longest_tokens=requests.longest_tokens,
         draft=ask.draft,
+        sent_tokens=ask.sent_tokens,
     )
     return serving_memory(arch, spec, layout, machine)
 

@@ -50,6 +50,8 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "fp8-block": Format(bits=8, scale_bytes=4, group_values=128 * 128, compute=("fp8", *_SIXTEEN)),
         "int8": Format(bits=8, scale_bytes=2, group_values=0, compute=("int8", *_SIXTEEN)),
         "int4": Format(bits=4, scale_bytes=2, group_values=128, experts_only="moe", weight_only=True),
+        # as Kimi K2 Thinking and later are published: compressed-tensors of the experts alone
+        "int4-g32": Format(bits=4, scale_bytes=2, group_values=32, experts_only="moe", weight_only=True),
         # 4-bit blocks, half of two tensors of a layer and the head at 6.56 bits; ggml-org/llama.cpp, tools/quantize
         "q4_k_m": Format(bits=4.83, plain_bits=6.56),
         "q4_k_s": Format(bits=4.58, plain_bits=6.56),

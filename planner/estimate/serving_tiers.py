@@ -187,7 +187,13 @@ def fleet_ask(fleet: ServingFleet) -> FleetAsk:
         think_s=fleet.traffic.think_s,
         target_load=fleet.target_load if fleet.users else 1.0,
         draft=draft_of(fleet),
+        sent_tokens=1 + (fleet.speculative.length if fleet.speculative else 0) if _sends(fleet) else 0,
     )
+
+
+def _sends(fleet: ServingFleet) -> bool:
+    """Whether its engine is told to send tokens to experts by buffers of DeepEP or MoRI, as launch files do."""
+    return fleet_engine(fleet) in ("vllm", "sglang")
 
 
 def draft_of(fleet: ServingFleet) -> Draft | None:

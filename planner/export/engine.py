@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from planner.architecture.load import holds_layers_ahead, preset_card
 from planner.architecture.model import is_text_part
-from planner.estimate.engines import cut_block, engine_rules, in_blocks
+from planner.estimate.engines import as_stored, cut_block, engine_rules, not_in_code
 from planner.estimate.kernels import (
     FP8_CAPABILITY,
     LEAST_CAPABILITY,
@@ -22,6 +22,7 @@ from planner.estimate.kernels import (
     left_behind,
 )
 from planner.estimate.resolve_serving import LONGEST_SPREADS
+from planner.estimate.serving import sends_tokens
 from planner.estimate.serving_tiers import no_drafts, unmoved
 from planner.export.file_text import Target
 from planner.export.launch import NotExpressible, ServingLaunch
@@ -29,13 +30,9 @@ from planner.scenario.workload_parts import Lengths
 from planner.traffic.request_trace import LONGEST
 
 UNKNOWN_SPREAD = 4  # a request may be so many times as long as a mean that is given without a spread
-GATHERED_RANKS = 8  # on which gathering all tokens takes no more than sending each to its eight experts
 # Libraries that send tokens to their experts, by the vendor of the devices
 # (vllm-project/vllm pull request 28664; docs.sglang.io, Expert Parallelism; read on 2026-12-01)
 EXCHANGES = MappingProxyType({"nvidia": "DeepEP", "amd": "MoRI"})
-# that a rank may send at once by DeepEP's kernels for answers, whose buffers hold so many for every expert
-# (sglang 0.5.23: srt/layers/moe/token_dispatcher/deepep.py, read on 2026-12-01)
-FEW_TOKENS = 1024
 BLOCK = 16  # tokens of a page of the cache: limits are whole pages
 _SCORE_P99 = NormalDist().inv_cdf(0.99)
 SIXTEEN_BITS = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
@@ -79,7 +76,7 @@ def refuse_old(launch: ServingLaunch, target: Target, name: str) -> None:
 
 
 def refuse_cut_blocks(launch: ServingLaunch, name: str) -> None:
-    """NotExpressible where an engine does not load the checkpoint's weights in blocks over these ranks.
+    """NotExpressible where an engine does not load the checkpoint's weights in blocks or groups over these ranks.
 
     Parameters
     ----------
@@ -91,27 +88,33 @@ def refuse_cut_blocks(launch: ServingLaunch, name: str) -> None:
     Raises
     ------
     NotExpressible
-        A rank would hold a part of a block.
+        A rank would hold a part of a block or group.
     """
     weights, held = launch.fleet.weights, launch.model.checkpoint
-    if launch.model.arch is None or not in_blocks(weights, held):
+    if launch.model.arch is None:
         return
     split = {size: getattr(launch.layout, size) for size in ("tp", "dp", "ep")}
-    reason = cut_block(name, launch.model.arch, split)
-    if reason:
-        way = "fp8-block, the format of that checkpoint" if weights == "fp8" else "fp8, whose scales are no blocks"
-        raise NotExpressible(reason, f"plan again with weights: {way}, or with layout: {{ep: …}}")
+    reason = cut_block(name, launch.model.arch, as_stored(weights, held), split)
+    if not reason:
+        return
+    if not weights.startswith("fp8"):
+        raise NotExpressible(reason, "plan again with fewer tensor ranks (layout: {tp: …}), or in another format")
+    way = "fp8-block, the format of that checkpoint" if weights == "fp8" else "fp8, whose scales are no blocks"
+    raise NotExpressible(reason, f"plan again with weights: {way}, or with layout: {{ep: …}}")
 
 
 def refuse_splits(launch: ServingLaunch, name: str) -> None:
-    """NotExpressible where an engine does not run a split beside what drafts tokens, or in such a pool.
+    """NotExpressible where an engine does not run a split of the model, beside what drafts tokens, or in a pool.
 
     Raises
     ------
     NotExpressible
-        The replicas are split so that the engine drafts no tokens, or moves no cache.
+        The replicas are split so that the engine mixes requests up, drafts no tokens, or moves no cache.
     """
     arch, layout = launch.model.arch, launch.layout
+    alone, way = not_in_code(name, arch.family if arch else "", dp=layout.dp, pp=layout.pp)
+    if alone:
+        raise NotExpressible(alone, f"plan again, and {way}")
     reason = no_drafts(name, launch.fleet, arch.family if arch else "", layout.pp)
     if reason:
         raise NotExpressible(reason, "plan again with layout: {pp: 1}, or without speculative")
@@ -285,8 +288,7 @@ def engine_notes(launch: ServingLaunch, engine: str) -> list[str]:
 def exchange(launch: ServingLaunch) -> str:
     """What sends tokens to whole experts on many ranks, as planned; "" where engines gather all tokens on all ranks."""
     layout, arch = launch.layout, launch.model.arch
-    each = max((group.experts_per_token for group in arch.layers), default=0) if arch else 0
-    many = layout.dp > 1 and layout.ep > max(GATHERED_RANKS, each)
+    many = arch is not None and bool(sends_tokens(arch, layout.dp, layout.ep))
     return EXCHANGES.get(launch.machine.vendor, "") if many else ""
 
 

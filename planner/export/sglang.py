@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.estimate.serving import FEW_TOKENS
 from planner.export import engine
 from planner.export.file_text import Argument, Expand, Target
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
@@ -120,7 +121,7 @@ def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argum
 
 
 def _few(launch: ServingLaunch) -> bool:
-    return (engine.answered_tokens(launch) or engine.FEW_TOKENS + 1) <= engine.FEW_TOKENS
+    return (engine.answered_tokens(launch) or FEW_TOKENS + 1) <= FEW_TOKENS
 
 
 def _sent_tokens(launch: ServingLaunch) -> tuple[tuple[str, str], ...]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from types import MappingProxyType
 
+from planner.estimate.serving import FEW_TOKENS
 from planner.export import engine
 from planner.export.file_text import Argument, Expand, Target
 from planner.export.launch import ExportFile, Launch, NotExpressible, ServingLaunch
@@ -65,6 +67,13 @@ AITER = ("VLLM_ROCM_USE_AITER", "1")
 # without which states of linear attention are not sent between pools: the server stops (vllm 0.33.0:
 # distributed/kv_transfer/kv_connector/v1/nixl/base_worker.py)
 SENT_STATES = ("VLLM_SSM_CONV_STATE_LAYOUT", "DS")
+# Families of models whose class this version has no longer, and the last release that had it: it stops as it starts
+# (vllm 0.33.0: model_executor/models/registry.py, read on 2026-12-01)
+LEFT_MODELS = MappingProxyType(
+    {"baichuan": "0.23.0", "bamba": "0.23.0", "dots1": "0.23.0", "internlm": "0.23.0", "minimax": "0.23.0",
+     "minimax_m1": "0.23.0", "minimax_text_01": "0.23.0", "qwen": "0.23.0", "xverse": "0.23.0", "grok-1": "0.24.0",
+     "mpt": "0.28.0"}
+)  # fmt: skip
 
 
 def files(launch: Launch) -> list[ExportFile]:
@@ -99,6 +108,7 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
         vLLM has no words for it.
     """
     engine.refuse_old(launch, VLLM, "vllm")
+    _refuse_left(launch)
     engine.refuse_cut_blocks(launch, "vllm")
     engine.refuse_splits(launch, "vllm")
     together = replicas_together(launch) if together is None else together
@@ -140,6 +150,15 @@ def server(launch: ServingLaunch, meeting: Meeting, *, together: int | None = No
     )
 
 
+def _refuse_left(launch: ServingLaunch) -> None:
+    family = launch.model.arch.family if launch.model.arch else ""
+    if last := LEFT_MODELS.get(family):
+        raise NotExpressible(
+            f"vLLM {VLLM.version} does not serve models of {family} any more: {last} was the last release that did",
+            f"plan again with another engine, or serve with vllm=={last} what the plan says",
+        )
+
+
 def _environment(launch: ServingLaunch, sent: str) -> Iterator[tuple[str, str]]:
     if sent == "MoRI":
         yield AITER
@@ -172,7 +191,7 @@ def _split(launch: ServingLaunch, meeting: Meeting, together: int) -> list[Argum
 
 def _exchange(launch: ServingLaunch, sent: str) -> str:
     """The kernels by which tokens reach their experts: those for answers where a step holds few enough."""
-    few = (engine.answered_tokens(launch) or engine.FEW_TOKENS + 1) <= engine.FEW_TOKENS
+    few = (engine.answered_tokens(launch) or FEW_TOKENS + 1) <= FEW_TOKENS
     return EXCHANGES[sent][launch.role if few or launch.role != "decode" else "whole"]
 
 

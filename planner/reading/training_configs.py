@@ -349,6 +349,10 @@ def _job(reading: Reading, said: Mapping[str, Any], facts: Mapping[str, int], as
         job["layout"] = layout
     if any(_value(said, name) not in (None, False) for name in _RAMPS):
         reading.note("Not carried over: the batch grows at first; it is planned as the last one from the start on.")
+    narrow = str(said.get("quantization") or "none").lower() if tool == "MaxText" else "none"
+    if narrow != "none" and job.get("precision") != "fp8":
+        reading.note(f"Not carried over: products in {narrow[:40]} (quantization); steps are planned in "
+                     f"{job.get('precision', 'bf16')}, and are shorter.")  # fmt: skip
     if facts.get("devices", 0) > 1:
         reading.note(f"It runs on {facts['devices']:,} devices; a plan finds how many: limits.max_devices bounds them.")
     reading.note(f"The file does not give {', '.join(missing[:-1])}{' and ' if missing[1:] else ''}{missing[-1]}: "

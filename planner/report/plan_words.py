@@ -35,7 +35,7 @@ REASONS = {
     "fabric": "network not made for a replica over several machines",
     "host-network": "parts of a host, whose network they share",
     "pipeline": "a pipeline where tensor parallelism does",
-    "blocks": "the engine does not load weights in blocks so (layout: ep, or weights: fp8, does)",
+    "blocks": "the engine does not load weights in blocks or groups so (fewer ranks, layout: ep or weights: fp8 do)",
     "drafts": "the engine drafts no tokens so in a pipeline (another engine, or speculative left out, does without)",
     "unmoved": "the engine moves no cache between replicas that are split so and the other pool",
     "mix-network": "network unknown, so it joins no other offer in one job",

@@ -68,9 +68,9 @@ _API_PRICE = re.compile(r"\$(?P<usd>\d+(?:\.\d+)?) ?/ ?1(?P<many>[kMB]) (?:(?P<k
 _MANY = {"k": 1e3, "M": 1e6, "B": 1e9}
 LOADING = (None, "vllm", "sglang", "trt-llm")  # engines that load what repositories hold; None = vllm
 Format = Literal[
-    "fp32", "fp16", "bf16", "fp8", "fp8-block", "int8", "int4", "q2_k", "q3_k_s", "q3_k_m", "q3_k_l", "iq4_xs",
-    "iq4_nl", "q4_0", "q4_1", "q4_k_s", "q4_k_m", "q4f16", "q5_0", "q5_1", "q5_k_s", "q5_k_m", "q6_k", "q8_0", "mxfp4",
-    "nvfp4",
+    "fp32", "fp16", "bf16", "fp8", "fp8-block", "int8", "int4", "int4-g32", "q2_k", "q3_k_s", "q3_k_m", "q3_k_l",
+    "iq4_xs", "iq4_nl", "q4_0", "q4_1", "q4_k_s", "q4_k_m", "q4f16", "q5_0", "q5_1", "q5_k_s", "q5_k_m", "q6_k", "q8_0",
+    "mxfp4", "nvfp4",
 ]  # fmt: skip
 
 

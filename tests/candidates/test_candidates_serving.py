@@ -169,7 +169,7 @@ def test_stages_of_attention_ranks_lie_on_one_node_in_vllm(engine: str, apart: b
     """Over two nodes its attention ranks share out the nodes, and each keeps its stages together: the experts of a
     stage lie on both, where the plan had a node for each stage."""
     wide = catalog(shapes=[shape(devices=8)])
-    asked = {"model": "mixtral-8x22b", "throughput": None, "estimator": "analytic", "engine": engine}
+    asked = {"model": "llama-4-scout-text", "throughput": None, "estimator": "analytic", "engine": engine}
 
     def both(layout: str) -> bool:
         return len(solve(wide, layout=layout, **asked)[0]) > 0
@@ -589,3 +589,20 @@ def test_of_pools_too_the_best_layout_of_a_cost_is_that_of_which_most_may_be_pla
     apart = {stages: most({"pp": stages, "dp": 8 // stages}) for stages in (1, 2, 4)}
     assert len(set(apart.values())) == 3
     assert most(None) >= max(apart.values()) > 0
+
+
+def test_buffers_of_what_ranks_send_count_in_the_memory_of_the_engines_that_are_told_to_send() -> None:
+    """Of drafts all tokens of a step are sent; TensorRT-LLM's buffers were not read."""
+    hardware = {"allow": ["h200-sxm"], "assume_inter_node": "3.2 Tbit/s"}
+    asked = {"model": "deepseek-v3", "throughput": None, "qpm": 60, "layout": {"dp": 16, "ep": 16}}
+
+    def overhead(**more: Any) -> float:
+        plan = api.solve(scenario([], [fleet("chat", limits={"max_num_seqs": 16}, **asked, **more)], hardware=hardware))
+        (only,) = plan.document["workloads"][0]["allocations"]
+        return float(only["memory"]["terms_bytes"]["overhead"])
+
+    room = 4 * 256 * (2 * 7168 + 7168 / 32)
+    beside = overhead(engine="trt-llm")
+    assert overhead(engine="vllm") - beside == pytest.approx(GIB + 16 * room)
+    drafts = {"speculative": {"length": 3, "acceptance": "70 %"}}
+    assert overhead(engine="vllm", **drafts) - beside == pytest.approx(GIB + 4 * 16 * room)

@@ -475,3 +475,51 @@ def test_one_pass_over_layouts_equals_each_alone() -> None:
         assert float(one.tpot_s) == many.tpot_s[i]
         assert one.decode_step.row(0) == many.decode_step.row(i)
         assert str(one.binding) == many.binding[i]
+
+
+@pytest.mark.parametrize("sequences", [None, 64])
+def test_what_ranks_send_to_experts_takes_buffers_that_hold_a_whole_step(sequences: int | None) -> None:
+    """Sixteen ranks of DeepSeek-V3 were planned with 11 % more cache than DeepEP leaves on an H100."""
+    arch, spec = load_model("deepseek-v3"), dataclasses.replace(SPEC, weights="fp8-block", max_num_seqs=None)
+    if sequences:
+        spec = dataclasses.replace(spec, max_num_seqs=sequences * 16)
+    spread = ReplicaLayout(devices=16, tp=1, ep=16)
+    plain = serving_memory(arch, spec, spread, h100())
+    for tokens in (1, 4):  # a step of drafts sends all of them
+        found = serving_memory(arch, dataclasses.replace(spec, sent_tokens=tokens), spread, h100())
+        buffers = float(found.terms["overhead"]) - float(plain.terms["overhead"])
+        sent = float(found.batch) / 16 * tokens
+        room = 4 * 256 * (2 * 7168 + 7168 / 32)
+        assert buffers == pytest.approx(GIB + room * sent, abs=2 * room * tokens)
+        assert float(found.kv_pool_bytes) == pytest.approx(float(plain.kv_pool_bytes) - buffers)
+        assert float(found.batch) <= float(plain.batch)
+
+
+def test_buffers_are_of_no_more_tokens_than_kernels_for_answers_take() -> None:
+    wide = dataclasses.replace(h100(), memory_bytes=300 * GIB)
+    arch, spec = load_model("deepseek-v3"), dataclasses.replace(SPEC, weights="fp8-block", sent_tokens=1)
+    short = dataclasses.replace(spec, resident_tokens=100.0, longest_tokens=200.0)
+    found, plain = (
+        serving_memory(arch, asked, ReplicaLayout(devices=16, tp=1, ep=16), wide)
+        for asked in (short, dataclasses.replace(short, sent_tokens=0))
+    )
+    assert float(found.batch) / 16 > 1024
+    buffers = float(found.terms["overhead"]) - float(plain.terms["overhead"])
+    assert buffers == pytest.approx(GIB + 1024 * 4 * 256 * (2 * 7168 + 7168 / 32))
+
+
+@pytest.mark.parametrize(
+    ("model", "layout"),
+    [
+        ("deepseek-v3", ReplicaLayout(devices=16, tp=16, ep=16)),  # one attention rank has the tokens of all
+        ("deepseek-v3", ReplicaLayout(devices=8, tp=1, ep=8)),  # gathered on eight
+        ("mixtral-8x7b", ReplicaLayout(devices=8, tp=1, ep=8)),
+        ("llama-3.1-8b", ReplicaLayout(devices=1)),
+    ],
+)
+def test_ranks_that_gather_all_tokens_take_no_such_buffers(model: str, layout: ReplicaLayout) -> None:
+    arch, spec = load_model(model), dataclasses.replace(SPEC, sent_tokens=1)
+    found, plain = (
+        serving_memory(arch, asked, layout, h100()) for asked in (spec, dataclasses.replace(spec, sent_tokens=0))
+    )
+    assert float(found.terms["overhead"]) == float(plain.terms["overhead"])

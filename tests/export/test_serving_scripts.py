@@ -138,7 +138,7 @@ def test_both_ends_move_the_cache_alike(launches: Read, stubs: Path) -> None:
         with pytest.raises(NotExpressible, match=r"answers in a pipeline.*layout: {pp: 1"):
             module.files(replace(answers, layout=replace(answers.layout, pp=2)))
     prompts = next(launch for launch in pools if launch.role == "prefill")
-    hybrid = replace(prompts.model, arch=load_model("qwen3-next-80b-a3b"), hf_id="", checkpoint="")
+    hybrid = replace(prompts.model, arch=load_model("qwen3.5-35b-a3b"), hf_id="", checkpoint="")
     with pytest.raises(NotExpressible, match="moves no states of linear attention out of a pipeline"):
         vllm.files(replace(prompts, model=hybrid, layout=replace(prompts.layout, pp=2)))
     assert sglang.files(replace(prompts, model=hybrid, layout=replace(prompts.layout, pp=2)))

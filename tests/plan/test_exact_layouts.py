@@ -12,7 +12,7 @@ import pytest
 
 from planner.architecture.load import load_model
 from planner.checks.layout import serving_layout_findings, training_layout_findings
-from planner.estimate.engines import cut_block
+from planner.estimate.engines import cut_block, no_split
 from planner.scenario.schema import ServingFleet
 from tests.worlds import fleet, job, scenario, shape
 
@@ -272,7 +272,80 @@ def test_ranks_hold_whole_blocks_of_weights(engine: str, model: str, split: dict
     assert [one.message for one in told] == (
         [] if legal else [f"fleet: {engine} loads whole blocks of 128 x 128 weights, and this split cuts them"]
     )
-    assert (cut_block(engine, arch, sizes) == "") is legal
+    assert (cut_block(engine, arch, "fp8-block", sizes) == "") is legal
     assert not list(serving_layout_findings(asked_of(engine, weights="fp8"), arch, sizes, wide))
     stored = asked_of(engine, weights="fp8", model="minimax-m2.5")  # whose repository holds blocks
     assert bool(list(serving_layout_findings(stored, arch, sizes, wide))) is not legal
+
+
+@pytest.mark.parametrize(
+    ("engine", "model", "dp", "legal"),
+    [("sglang", "mixtral-8x22b", 8, False), ("sglang", "mixtral-8x22b", 1, True), ("vllm", "mixtral-8x22b", 8, True),
+     ("sglang", "qwen3-30b-a3b", 4, True), ("sglang", "gpt-oss-120b", 8, True)],
+)  # fmt: skip
+def test_models_whose_code_gathers_no_tokens_have_one_attention_rank(
+    engine: str, model: str, dp: int, legal: bool
+) -> None:
+    """SGLang's Mixtral splits attention over all ranks, whosever requests they have: eight of them were planned."""
+    arch = load_model(model)
+    told = serving(model, engine, dp=dp)
+    assert told == ([] if legal else ["sglang runs no attention ranks for models of mixtral"])
+    sizes = {"tp": 1, "pp": 1, "dp": dp, "ep": 1, "cp": 1}
+    reason, way = no_split(engine, sizes, machine_devices=8, joined_devices=8, vendor="nvidia", family=arch.family,
+                           kv_cache="bf16")  # fmt: skip
+    assert (reason == "", way) == (legal, "" if legal else "write layout: {dp: 1}")
+
+
+@pytest.mark.parametrize(
+    ("engine", "model", "pp", "legal"),
+    [("sglang", "gemma-3-27b", 2, False), ("sglang", "gemma-3-27b", 1, True), ("vllm", "gemma-3-27b", 2, True),
+     ("sglang", "llama-3.1-70b", 2, True), ("sglang", "mixtral-8x22b", 2, True), ("sglang", "phi-4", 2, True)],
+)  # fmt: skip
+def test_models_whose_code_takes_no_stage_are_not_cut_into_stages(
+    engine: str, model: str, pp: int, legal: bool
+) -> None:
+    """SGLang asserts as it starts that the code of the model knows pipelines: a Qwen3 Next was planned in four."""
+    arch = load_model(model)
+    told = serving(model, engine, pp=pp)
+    assert told == ([] if legal else ["sglang runs no stages of models of gemma3_text"])
+    sizes = {"tp": 1, "pp": pp, "dp": 1, "ep": 1, "cp": 1}
+    reason, way = no_split(engine, sizes, machine_devices=8, joined_devices=8, vendor="nvidia", family=arch.family,
+                           kv_cache="bf16")  # fmt: skip
+    assert (reason == "", way) == (legal, "" if legal else "write layout: {pp: 1}")
+
+
+@pytest.mark.parametrize(
+    ("engine", "model", "weights", "split", "legal"),
+    [
+        (
+            "vllm",
+            "qwen2.5-14b",
+            "int4",
+            {"tp": 4},
+            True,
+        ),  # 13824 / 4 is 27 groups of 128, 13824 / 8 thirteen and a half
+        ("vllm", "qwen2.5-14b", "int4", {"tp": 8}, False),
+        ("sglang", "qwen2.5-14b", "int4", {"tp": 8}, False),
+        ("trt-llm", "qwen2.5-14b", "int4", {"tp": 8}, True),  # not read
+        ("vllm", "qwen2.5-14b", "int4-g32", {"tp": 8}, True),
+        ("vllm", "qwen2.5-14b", "fp8", {"tp": 8}, True),
+        ("vllm", "qwen2.5-0.5b", "int4", {"tp": 2}, False),  # 14 heads of 64: three groups and a half on each of two
+        ("vllm", "qwen2.5-72b", "int4", {"tp": 8}, True),  # published with its 29568 filled up to 29696
+        ("vllm", "llama-2-7b", "int4", {"tp": 4}, False),
+        ("vllm", "qwen3-235b-a22b", "int4", {"tp": 8}, True),  # of experts engines make smaller groups
+        ("vllm", "deepseek-v2-lite", "int4", {"tp": 8}, False),  # 1408 / 8 is five and a half of 32
+        ("vllm", "deepseek-v2-lite", "int4", {"tp": 8, "ep": 8}, True),
+        ("vllm", "kimi-k2.5", "int4-g32", {"tp": 16}, True),
+    ],
+)
+def test_ranks_hold_whole_groups_of_weights(
+    engine: str, model: str, weights: str, split: dict[str, int], legal: bool
+) -> None:
+    """What shares a scale is on one rank: engines stop as they load a matrix that is cut elsewhere."""
+    sizes = {"tp": 1, "pp": 1, "dp": 1, "ep": 1, "cp": 1, **split}
+    arch, wide = load_model(model), shape("north/rack", devices=32)
+    told = list(serving_layout_findings(asked_of(engine, weights=weights), arch, sizes, wide))
+    assert [one.message for one in told] == (
+        [] if legal else [f"fleet: {engine} loads whole groups of 4-bit weights, and this split cuts them"]
+    )
+    assert (cut_block(engine, arch, weights, sizes) == "") is legal

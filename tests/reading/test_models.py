@@ -144,6 +144,9 @@ def test_what_is_not_counted_is_refused_in_words(data: dict[str, Any], said: str
           "config_groups": {"a": {"weights": {"type": "float", "num_bits": 8, "strategy": "block"}}}}, "fp8-block"),
         ({"quant_method": "intel/auto-round", "bits": 4}, "int4"),
         ({"quant_method": "awq", "w_bit": 4}, "int4"),
+        ({"quant_method": "awq", "w_bit": 4, "q_group_size": 32}, "int4-g32"),
+        ({"quant_method": "compressed-tensors",  # as Kimi K2 Thinking
+          "config_groups": {"a": {"weights": {"type": "int", "num_bits": 4, "group_size": 32}}}}, "int4-g32"),
         ({"quant_method": "fbgemm_fp8"}, "fp8"),
         ({"quant_method": "modelopt_fp4"}, "nvfp4"),
         ({"quant_method": "modelopt", "quantization": {"quant_algo": "FP8"}}, "fp8"),

@@ -238,6 +238,15 @@ def test_other_versions_of_trainers_say_the_same_in_other_places(
     assert {key: found.get(key) for key in job} == job
 
 
+@pytest.mark.parametrize(("products", "told"), [("int8", True), ("intmp", True), ("fp8", False), ('""', False)])
+def test_products_of_maxtext_in_integers_are_said_not_to_be_planned(products: str, told: bool, tmp_path: Path) -> None:
+    """int8 was taken for bf16 without a word."""
+    text = "model_name: llama2-70b\nper_device_batch_size: 2\nmax_target_length: 4096\nsteps: 30\ndtype: bfloat16\n" \
+           f"ici_fsdp_parallelism: 64\nquantization: {products}\n"  # fmt: skip
+    notes = read_of(tmp_path, text).notes
+    assert any(f"products in {products} (quantization)" in note for note in notes) is told
+
+
 def test_what_a_script_works_out_is_said_to_be_unknown(tmp_path: Path) -> None:
     text = f"pretrain {MODEL} --seq-length $1 --global-batch-size 8 --train-iters $((10 * 5))\n"
     notes = read_of(tmp_path, text).notes

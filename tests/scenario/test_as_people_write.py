@@ -111,6 +111,17 @@ BATCH = (
 )
 
 
+@pytest.mark.parametrize("key", ["lora", "adapters", "max_loras", "enable_lora"])
+def test_adapters_that_are_served_are_refused_with_what_to_do(key: str) -> None:
+    """The hint was that 'lora' is a field of training."""
+    data = {"schema": "plan/v1", "name": "x", "serving": [fleet("chat", **{key: 8})]}
+    with pytest.raises(InputError) as error:
+        parse_scenario(json.dumps(data))
+    (problem,) = error.value.problems
+    assert problem.hint.startswith("adapters of a served model are not planned. Leave their memory free, limits: {")
+    assert parse_scenario(json.dumps({**data, "serving": [fleet("chat", limits={"memory_fraction": 0.85})]}))
+
+
 @pytest.mark.parametrize(
     ("more", "hint"),
     [
