@@ -28,6 +28,12 @@ is proven of the sides bounds all (`planner.plan.branches`).
 How many providers there may be is no joint row. A plan is at one of the choices of so many, and the least of what is
 proven of each choice's columns bounds it; each may have prices of its own.
 
+Ways of jobs that share limits are tried together. At the prices of a certificate every plan below a value uses, of each
+job, only columns whose weights exceed the least of that job by at most what the bound is short of the value. These are
+few. All their choices are tried, each job's in turn, with the joint limits as they are; a choice that breaks one is no
+plan. What is left is bounded by its weights, and by its own cost beside the least of everything else. So the tree of
+branches stands in no file: who checks walks it.
+
 The bound holds for all columns that the scenario and the catalog give rise to, before any was dropped, and says
 nothing of ways that were never listed. Source: Lagrangian relaxation, Geoffrion, Math. Programming Study 2 (1974),
 section 2; Fisher, Management Science 27(1) (1981), section 2; of the parts Guignard and Kim, Math. Programming 39
@@ -36,21 +42,21 @@ section 2; Fisher, Management Science 27(1) (1981), section 2; of the parts Guig
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.candidates.mixed_prices import prices_of_mixes
 from planner.candidates.mixed_search import cheapest
-from planner.candidates.program import Task, choices_of_providers, units_of
+from planner.candidates.program import Program, Task, choices_of_providers, units_of
 from planner.candidates.search import Candidates, with_tables
 from planner.candidates.serving import ServingQuestion, ServingTable
 from planner.candidates.shared_nodes import DEVICES_OF
 from planner.plan.branches import Charges, Mixed, bound_of_branches
-from planner.plan.cover import UNMET, Open, least_choice, open_jobs
+from planner.plan.cover import UNMET
 from planner.plan.least_weights import STEPS, least_of_task, parts_of, priced_weights, row_prices
 from planner.plan.role_cover import more_by_role
 
@@ -58,6 +64,8 @@ if TYPE_CHECKING:
     from planner.plan.model.others import Choice, Prices, Selection
 
 TIE = 1e-9  # relative, of times
+MOST_CHOICES = 50_000  # that are tried
+MOST_JOBS = 12  # of all workloads together
 
 
 def certified_bound(
@@ -261,7 +269,7 @@ def _worked_out(candidates: Candidates, certificate: Selection, upper: NDArray[n
     weights = priced_weights(program, certificate)
     charges = list(row_prices(program, certificate))
     total = rest = -sum(price * program.rows[number].bound for number, price in charges)
-    jobs, alone, mixed = open_jobs(program), dict[str, int](), least_mixes(candidates, certificate["criterion"])
+    jobs, alone, mixed = _open_jobs(program), dict[str, int](), least_mixes(candidates, certificate["criterion"])
     for task in program.tasks:
         parts, other = (
             parts_of(certificate["requests"], task),
@@ -290,9 +298,99 @@ def _worked_out(candidates: Candidates, certificate: Selection, upper: NDArray[n
         for task in program.tasks
         if task not in jobs
     )
-    free = Open(tasks=jobs, rest=rest, plain=plain)
-    found = least_choice(program, weights, costs, upper.tolist(), free, upto * STEPS)
+    free = _Open(tasks=jobs, rest=rest, plain=plain)
+    found = _least_choice(program, weights, costs, upper.tolist(), free, upto * STEPS)
     return max(bound, -(-found // STEPS))
+
+
+class _Open(NamedTuple):
+    """What is open: jobs that are chosen for, in thousandths of the criterion's unit."""
+
+    tasks: tuple[Task, ...]
+    rest: int  # the least of everything else at the prices, less what limits are worth
+    plain: int  # the least of everything else without prices
+
+
+def _open_jobs(program: Program) -> tuple[Task, ...]:
+    """Workloads whose jobs can be tried one by one."""
+    jobs = [task for task in program.tasks if task.kind == "training"]
+    return tuple(jobs) if sum(task.count for task in jobs) <= MOST_JOBS else ()
+
+
+def _least_choice(
+    program: Program, weights: NDArray[Any], costs: NDArray[Any], upper: Sequence[int], free: _Open, upto: int
+) -> int:
+    """The least that any choice of the jobs comes to, or `upto`; a bound below it after `MOST_CHOICES`.
+
+    Parameters
+    ----------
+    weights, costs
+        Of a unit of each column, with and without what limits charge.
+    upper
+        Units that there are.
+    upto
+        Of no interest beyond.
+    """
+    uses = _uses(program)
+    jobs = [task for task in free.tasks for _ in range(task.count)]
+    options = {task.name: _options(weights, upper, task) for task in free.tasks}
+    if not all(options.values()):
+        return upto
+    base = free.rest + sum(options[task.name][0][0] for task in jobs)
+    jobs.sort(key=lambda task: sum(w - options[task.name][0][0] < upto - base for w, _ in options[task.name]))
+    best, tried = upto, 0
+    # bound, plain cost, jobs that are placed, place of the last option, units by column, use by row
+    stack: list[tuple[int, int, int, int, dict[int, int], dict[int, int]]] = [(base, free.plain, 0, 0, {}, {})]
+    while stack:
+        bound, paid, placed, last, units, used = stack.pop()
+        if bound >= best:
+            continue
+        if tried > MOST_CHOICES:
+            return min([bound, best, *(node[0] for node in stack)])
+        if placed == len(jobs):
+            best = min(best, max(bound, paid))
+            continue
+        task = jobs[placed]
+        same = placed > 0 and jobs[placed - 1] is task  # jobs of one workload are alike: in one order only
+        mine, children = options[task.name], []
+        for place in range(last if same else 0, len(mine)):
+            weight, column = mine[place]
+            above = bound + weight - mine[0][0]
+            if above >= best:
+                break
+            tried += 1
+            taken = units.get(column, 0) + 1
+            now = _added(program, used, uses.get(column, ()))
+            if taken <= upper[column] and now is not None:
+                cost = paid + int(costs[column])
+                children.append((above, cost, placed + 1, place, {**units, column: taken}, now))
+        stack += reversed(children)
+    return best
+
+
+def _options(weights: NDArray[Any], upper: Sequence[int], task: Task) -> list[tuple[int, int]]:
+    """Weight and column of each way of a job, the least first."""
+    return sorted((int(weights[k]), k) for k in range(task.first, task.stop) if upper[k] > 0)
+
+
+def _uses(program: Program) -> dict[int, list[tuple[int, int]]]:
+    """Row and coefficient of each column, of the limits that nothing supplies."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for number, row in enumerate(program.rows):
+        if len(row.coefficients) and int(np.min(row.coefficients)) >= 0:
+            for column, coefficient in zip(row.columns.tolist(), row.coefficients.tolist()):
+                found.setdefault(column, []).append((number, coefficient))
+    return found
+
+
+def _added(program: Program, used: Mapping[int, int], more: Sequence[tuple[int, int]]) -> dict[int, int] | None:
+    """The use of limits with one more job; None when that breaks one."""
+    now = dict(used)
+    for number, coefficient in more:
+        now[number] = now.get(number, 0) + coefficient
+        if now[number] > program.rows[number].bound:
+            return None
+    return now
 
 
 def least_mixes(candidates: Candidates, criterion: str) -> Mixed:
