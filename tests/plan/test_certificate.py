@@ -20,7 +20,7 @@ from planner.estimate.recall import Recall
 from planner.optimize.bound import prices_of
 from planner.optimize.solve import Solution, optimize
 from planner.plan.certificate import bound_of_earlier, certified_bound
-from planner.plan.cover import UNMET, least_cover, least_of_job, lightest_first
+from planner.plan.cover import UNMET, _undominated, least_cover, least_of_job, lightest_first
 from planner.plan.least_weights import CertificateError
 from planner.plan.proof import gap_of, reaches, slack
 from tests import worlds
@@ -200,24 +200,26 @@ def test_a_cover_of_a_sum_of_lines_against_every_cover() -> None:
     assert met > 100
 
 
-def test_a_sum_of_lines_counts_a_loss_on_each_of_them() -> None:
-    """Two lines, each met by three units of its own of which one is spare: without a step all six are counted."""
-    weights, upper, earned, needs = [5, 5], [9, 9], [[4, 0], [0, 4], [4, 4]], [8, 8, 16]
-    known = {"replicas": [1, 1], "spare": 1, "sums": [{}, {}, {0: 1, 1: 1}]}
-    assert least_cover(weights, upper, earned, needs, **known).bound == 30
-    without = least_cover(weights, upper, earned, needs, replicas=[1, 1], spare=1)
-    assert without.bound == 30
-    assert least_cover(weights, upper, earned, needs, **known, steps=0).bound == 20
+def test_a_sum_of_lines_is_filled_line_by_line() -> None:
+    """A unit for each of two lines, before any step: together they would be a part of one; three with a spare each."""
+    lines: dict[str, Any] = {"weights": [5, 5], "upper": [9, 9], "earned": [[4, 0], [0, 4], [4, 4]]}
+    sums: list[dict[int, int]] = [{}, {}, {0: 1, 1: 1}]
+    assert least_cover(**lines, needs=[1, 1, 2], steps=0).bound == 5
+    assert least_cover(**lines, needs=[1, 1, 2], sums=sums, steps=0).bound == 10
+    assert least_cover(**lines, needs=[8, 8, 16], sums=sums, replicas=[1, 1], spare=1).bound == 30
 
 
 def test_several_units_stand_in_for_a_large_one() -> None:
-    """Of a thousand sizes whose units cost ever more than as many of the least none but the least is looked at."""
-    sizes = range(1, 1001)
-    found = least_cover(
-        [3 * k + (k > 1) for k in sizes], [2000] * 1000, [list(sizes)], [777], replicas=[1] * 1000, spare=1
-    )
-    assert (found.bound, found.units) == (3 * 778, {0: 778})
-    assert found.steps <= 10
+    """Of sizes whose units cost ever more than as many of the least none but the least is looked at."""
+    sizes = list(range(1, 101))
+    weights, lost = [3 * k + (k > 1) for k in sizes], [[1] * 100]
+    assert _undominated(weights, [200] * 100, [sizes], lost, [77], [0]) == [0]
+    assert len(_undominated(weights, [50] * 100, [sizes], lost, [77], [0])) == 100  # too few are there
+
+
+def test_units_stand_in_by_whole_numbers() -> None:
+    """Two of 2^60 weigh one more than what earns as much: as floats they weigh the same."""
+    assert least_cover([2**60, 2**61 - 1], [9, 9], [[1, 2]], [2]).bound == 2**61 - 1
 
 
 @pytest.mark.parametrize(("need", "least"), [(9, 6), (10, 6), (11, 9)])
