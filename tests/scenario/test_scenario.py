@@ -470,7 +470,8 @@ def test_every_limit_is_a_whole_number_of_its_unit() -> None:
     [
         ("deepseek-v3", {}, "fp8-block"),
         ("gpt-oss-20b", {"engine": "vllm"}, "mxfp4"),
-        ("Qwen/Qwen3-32B-FP8", {}, "fp8"),
+        ("Qwen/Qwen3-32B-FP8", {}, "fp8-block"),  # quantization_config.weight_block_size of its repository
+        ("RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8", {}, "fp8"),
         ("Qwen/Qwen2.5-72B-Instruct-AWQ", {}, "int4"),
         ("llama-3.1-8b", {}, "bf16"),
         ("deepseek-v3", {"weights": "bf16"}, "bf16"),
